@@ -142,7 +142,6 @@ class Compaction:
             task.add_done_callback(lambda _: self._tasks.pop(session_id, None))
 
     async def now(self, context: Context, bounds: Bounds) -> Compacted | None:
-        """Compacts the session of a speaker, however full its window is. Returns None if there is too little."""
         session_id = context.session.id
         async with self._lock(session_id):
             cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds, asked=True))
@@ -152,7 +151,6 @@ class Compaction:
             return await self._compact(cut, bounds, seconds=_PATIENCE)
 
     async def settled(self) -> None:
-        """Waits until the compactions under way are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks.values())
 
@@ -304,7 +302,6 @@ def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> 
 
 
 def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> int:
-    """Returns the place of the first message kept: it begins a turn, and the kept messages leave enough room."""
     room = replace(
         bounds.size,
         tokens=int(bounds.threshold.tokens * _KEPT),

@@ -52,7 +52,6 @@ class Edits:
     def __init__(
         self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str], source_ids: Sequence[int] = ()
     ) -> None:
-        """`source_ids` are the messages in which the request was made, if there are any."""
         self._tx = tx
         self._context = context
         self._now = now
@@ -256,7 +255,6 @@ class Edits:
         return True
 
     def may_forget(self, short_id: str) -> Memory:
-        """Returns the memory if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
         return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
 
     def may_forget_said(self, message_id: int) -> tuple[Message, tuple[int, ...]]:
@@ -272,7 +270,6 @@ class Edits:
         raise NotFound(f"No message s_{message_id} here.")
 
     def show(self, short_id: str) -> Shown:
-        """Returns a memory with its sources, versions and state. Raises `NotFound`."""
         return shown(self._tx, self._context.scope, short_id, now=self._now)
 
     def start_window(self) -> None:
@@ -330,11 +327,9 @@ class Edits:
         return outbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
-        """Closes a question with the choice taken. Returns False if that was done already."""
         return questions.settle(self._tx, question.id, answer)
 
     def ask_again(self, question: Question) -> bool:
-        """Notes that a question is put a second time. Returns False if it was already, or is no longer open."""
         return questions.ask_again(self._tx, question.id)
 
     def _as_said(self, draft: Draft) -> Draft:
@@ -359,7 +354,6 @@ class Edits:
         return found
 
     def _changeable(self, memory: Memory) -> Memory:
-        """Returns a memory the person may change: their own, or in a group one said by them or about them."""
         choose.may_forget(self._tx, self._asker, memory)
         return memory
 

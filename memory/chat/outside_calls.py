@@ -73,7 +73,6 @@ class OutsideCalls:
         return None if payload is None else _named(reader, payload)
 
     async def asked(self, question: Question) -> AgreedCall | None:
-        """Returns the call that a question to a person is about; None if it was forgotten."""
         return await self._database.read(lambda reader: _named(reader, question.payload))
 
     async def tools(self, name: str) -> str:

@@ -168,7 +168,6 @@ class Stats:
     of_turn = reads(usage.of_turn)
 
     async def book(self, context: Context, spent: Spent) -> None:
-        """Books a model call for the speaker that belongs to no turn."""
         session, speaker = context.session, context.speaker
 
         def act(tx: Transaction) -> None:
@@ -185,7 +184,6 @@ class Stats:
         await self._database.write(act)
 
     async def health(self, channels: Collection[str]) -> StoreHealth:
-        """Returns the state of the store and of the messages waiting for these channels, named as in session keys."""
         inbox, outbox = await self._mailbox.oldest(channels)
         return StoreHealth(
             oldest_inbox=inbox,
@@ -222,7 +220,6 @@ class Stats:
 
     @in_read
     def rows(self, reader: Reader) -> Mapping[str, int]:
-        """Returns the number of rows of the largest tables, which takes a while."""
         return {
             "messages": reader.number("select count(*) from messages"),
             "memories": reader.number("select count(*) from memories"),
@@ -256,7 +253,6 @@ class Stats:
         return [_used_on(day, rows) for day, rows in sorted(by_day.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
-        """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
         session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:
@@ -308,7 +304,6 @@ def _set_aside(reader: Reader) -> int:
 
 
 def _used(reader: Reader, which: str, parameters: Sequence[Parameter]) -> list[Used]:
-    """Returns the sums of the bookings that meet a condition, the largest first."""
     rows = reader.all(
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
         f" sum(output_tokens) as output_tokens, sum(cost) as cost from usage where {which}"

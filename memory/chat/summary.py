@@ -152,7 +152,6 @@ def _joined(sections: Mapping[str, Sequence[str]], tokens: int, count: Callable[
 
 
 def _in_turn(sections: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yields the first item of each section, then the second, without repetitions; the last messages come first."""
     order = {name: list(dict.fromkeys(sections[name])) for name in SECTIONS}
     order["said"].reverse()
     for place in range(max(map(len, order.values()))):

@@ -208,7 +208,6 @@ class Turns:
 
     @in_read
     def at_hand(self, reader: Reader, context: Context) -> AtHand:
-        """Returns the memories and the turn that the speaker may mean by "that"."""
         return retry.at_hand(reader, context.session, confined(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:

@@ -154,7 +154,6 @@ def _spoken_of(
 def _said_lately(
     reader: Reader, context: Context, said: Sequence[Message], found: Recall, *, limit: int
 ) -> list[Recalled]:
-    """Returns the speaker's latest messages before this turn, as found but not used, the newest first."""
     if not limit:
         return []
     known = {item.passage.message.id for item in found.items if item.passage is not None}
@@ -188,7 +187,6 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
 def _snapshot(
     reader: Reader, context: Context, budget: Budget, *, now: int, count_tokens: Callable[[str], int]
 ) -> tuple[Snapshot, bool]:
-    """Returns the prompt's snapshot, and whether it was taken just now."""
     session, scope = context.session, context.scope
     idle = session.last_message_at is None or now - session.last_message_at > _SNAPSHOT_IDLE_MS
     if session.snapshot is None or session.snapshot_at is None or idle:

@@ -266,7 +266,6 @@ class _Scan:
         self.cut = False
 
     def value(self, start: int) -> Any:
-        """Returns the value that begins at `start`. Raises `_NoJson` if none does."""
         self._at = start
         try:
             return self._value(0)

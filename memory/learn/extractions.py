@@ -194,7 +194,6 @@ def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
 
 
 def next_due(reader: Reader, session_id: int) -> int | None:
-    """Returns when the session's next piece of work is due, in milliseconds UTC; None if there is none."""
     row = reader.one(
         f"select min(not_before) as at from extractions where session_id = ? and state = 'pending' and {_PRESENT}",
         (session_id,),

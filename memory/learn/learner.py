@@ -124,7 +124,6 @@ class Learner:
         self._reading = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     def heard(self, session_id: int, unread: Unread) -> None:
-        """Starts waiting for quiet after something was said, or reads at once if a cap is reached."""
         if not unread.messages:
             return  # work that is already scheduled keeps its time
         self._disarm(session_id)

@@ -78,7 +78,6 @@ def receive(
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
-    """Returns whether an inbox row is a task whose time has come, not a message."""
     return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
 
 
@@ -124,7 +123,6 @@ def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
 
 
 def failed(reader: Reader, *, before: int) -> list[int]:
-    """Returns the inbox rows received before `before` (milliseconds UTC) that failed and still hold words."""
     return reader.ids(
         "select id from inbox where state in ('failed', 'dead') and payload <> '' and received_at < ?", (before,)
     )
@@ -159,7 +157,6 @@ def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def open_rows(reader: Reader) -> list[Row]:
-    """Returns the inbox rows without an answer, as rows of id, platform, bot_id, update_key and state."""
     return reader.all("select id, platform, bot_id, update_key, state from inbox where state in ('pending', 'claimed')")
 
 

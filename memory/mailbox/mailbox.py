@@ -223,7 +223,6 @@ class Mailbox:
 
     @_in_lane
     def take(self, tx: Transaction, session_key: str) -> OutboxRow | None:
-        """Marks the session's next row as being sent, and returns it; None if there is none now."""
         return outbox.take(tx, self._now(), session_key)
 
     @_in_lane
@@ -237,7 +236,6 @@ class Mailbox:
 
     @_in_lane
     def not_sent(self, tx: Transaction, row: OutboxRow, state: str, error: str, *, not_before: int = 0) -> None:
-        """Sets the state of a row whose send failed, as `outbox.not_sent` does."""
         outbox.not_sent(tx, row.id, state, error, not_before=not_before)
 
     @in_write
@@ -406,7 +404,6 @@ class Mailbox:
         return renamed
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
-        """Queues a message inside the caller's transaction, as `outbox.post` does."""
         outbox.post(tx, message, run=self.run_id, now=self._now())
 
     def _notice(
@@ -429,7 +426,6 @@ class Mailbox:
 
 
 def _asked_by(reader: Reader, row: OutboxRow) -> str | None:
-    """Returns the platform's id of the message that a row answers, or None."""
     asked = reader.one(
         "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1", (row.turn_id,)
     )

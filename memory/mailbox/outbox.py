@@ -134,7 +134,6 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
 
 
 def sessions_with_mail(reader: Reader) -> list[str]:
-    """Returns the sessions that have rows to send, or rows of unknown fate about which nobody was asked."""
     rows = reader.all(f"select distinct session_key from outbox where {UNSENT} and offered = 0")
     return [row["session_key"] for row in rows]
 
@@ -150,7 +149,6 @@ def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:
 
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
-    """Returns the platform's id of the placeholder that this turn has shown, or None."""
     row = reader.one(SHOWN, (turn_id,))
     return None if row is None else row["platform_ref"]
 
@@ -193,7 +191,6 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
 
 
 def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
-    """Returns the turn whose answer has this id on the platform; None if it is no answer."""
     row = reader.one(
         "select turn_id from outbox where session_key = ? and platform_ref = ? and turn_id is not null"
         " order by id desc limit 1",
@@ -203,7 +200,6 @@ def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | Non
 
 
 def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
-    """Returns the reminder that a shown message is about; None if it is about none."""
     row = reader.one(
         "select reminder_id from outbox where session_key = ? and platform_ref = ? and reminder_id is not null"
         " order by id desc limit 1",
@@ -213,7 +209,6 @@ def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int |
 
 
 def last_reminder(reader: Reader, session_key: str) -> int | None:
-    """Returns the reminder that the last message for a session is about; None if it is about none."""
     row = reader.one("select reminder_id from outbox where session_key = ? order by id desc limit 1", (session_key,))
     return None if row is None or row["reminder_id"] is None else int(row["reminder_id"])
 
@@ -239,19 +234,16 @@ def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
 
 
 def drop_undelivered(tx: Transaction, *, before: int) -> int:
-    """Deletes rows created before `before` (milliseconds UTC) that can't be delivered or may not have been."""
     return len(
         tx.ids("delete from outbox where state in ('dead', 'unknown') and created_at < ? returning id", (before,))
     )
 
 
 def empty_dead(tx: Transaction, *, before: int) -> None:
-    """Empties rows created before `before` (milliseconds UTC) that could not be delivered."""
     tx.run(f"update outbox set {_EMPTY} where state = 'dead' and created_at < ?", (before,))
 
 
 def open_rows(reader: Reader) -> list[Row]:
-    """Returns the outbox rows that were not sent, with their states."""
     return reader.all(
         "select id, created_at, state, offered, attempts, not_before, error from outbox"
         " where state in ('pending', 'sending', 'unknown')"

@@ -46,7 +46,6 @@ class Pairing:
 
 
 def state(reader: Reader, channel: str, subject: Subject, reference: str) -> State | None:
-    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None without a decision."""
     row = reader.one(
         "select state from access where channel = ? and subject = ? and reference = ?", (channel, subject, reference)
     )
@@ -161,7 +160,6 @@ def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
 
 
 def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> None:
-    """Stores these values by name; a value of None deletes the name."""
     for name, value in values.items():
         if value is None:
             tx.run("delete from channel_state where channel = ? and name = ?", (channel, name))

@@ -116,7 +116,6 @@ class Privacy:
 
     @in_write
     def learn_about(self, tx: Transaction, context: Context, about: bool) -> None:
-        """Sets whether anything is learned about the speaker from others' words."""
         people.learn_about(tx, anew(tx, context).speaker.person_id, about)
 
     @in_write
@@ -184,7 +183,6 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
 
 
 def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
-    """Returns the counts of the speaker's messages; in private those of all their identities."""
     owners, authors = scope.owners, scope.selves or (speaker_id,)
     here = "coalesce(m.owner_id in (select value from json_each(?1)), false)"
     # In private, their words in groups are counted as well.

@@ -105,7 +105,6 @@ _NAMED = "name called 名字 叫"
 
 
 def cues(key: str) -> str:
-    """Returns the cue words of a normalised key, all languages together; empty for an unlisted key."""
     found = _CUES.get(key, "")
     if key in keys.RELATIONS or key == "pet":
         found = f"{found} {_NAMED}"
@@ -115,5 +114,4 @@ def cues(key: str) -> str:
 
 
 def category_cues(category: str) -> str:
-    """Returns the cue words of a category, all languages together; empty for one that nobody asks for by its kind."""
     return _CATEGORY_CUES.get(category, "")

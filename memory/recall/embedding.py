@@ -158,7 +158,6 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors to search; None until the embedder serves, or if it can't."""
         return self._vectors
 
     @property
@@ -179,7 +178,6 @@ class Embedding:
         self._awake.set()
 
     async def opened(self) -> bool:
-        """Waits until the embedder serves or has failed to open. Returns whether it serves."""
         await self._until(self._opened)
         return self._vectors is not None
 
@@ -280,7 +278,6 @@ class Embedding:
             await self._work_off()
 
     async def _work_off(self) -> None:
-        """Embeds waiting documents, whenever there are any. Never ends."""
         reported = 0
         while True:
             # Cleared before the queue is read: documents that come later set it again.
@@ -353,7 +350,6 @@ class Embedding:
         return 0
 
     async def _work_off_some(self) -> int:
-        """Embeds the newest waiting documents. Returns the number of those looked at."""
         looked_at, jobs = await self._database.read(self._look)
         without_text = looked_at - {job.doc for job in jobs}
         if without_text:
@@ -399,7 +395,6 @@ class Embedding:
             self._loops.fail(_LOOP, _unit(doc), error)
 
     def _look(self, reader: Reader) -> tuple[set[int], list[_Job]]:
-        """Returns the newest waiting documents, and the jobs for those that have a text."""
         looked_at: set[int] = set()
         jobs: list[_Job] = []
         room = _BATCH_CHARS

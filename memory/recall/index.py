@@ -106,7 +106,6 @@ class Mending:
             await asyncio.wait({self._task})
 
     async def close(self) -> None:
-        """Stops mending at once. The next start resumes it."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -190,7 +189,6 @@ class Mending:
 
 
 def is_whole(reader: Reader) -> bool:
-    """Returns whether the index holds everything up to the change log, as far as is known."""
     return _upto(reader) == _ALL
 
 
@@ -255,7 +253,6 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
 
 
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
-    """Returns the partitions of a document and the words by which it is found, or None if it must not be found."""
     found = _found(reader, [doc]).get(doc)
     return None if found is None else (found.partitions, found.text)
 
@@ -354,7 +351,6 @@ def _index(tx: Transaction, docs: Collection[int]) -> None:
 
 
 def _matched(row: Row) -> Candidate:
-    """Converts a row of `postings.matching` to a candidate."""
     tokens = postings.tokens_of(row)
     return Candidate(
         doc=row["doc"],

@@ -94,7 +94,6 @@ class Query:
 
 
 def taken_apart(text: str, *, today: date, timezone: str, besides: Set[int]) -> Query:
-    """Returns a question as a query that passes over the messages `besides`."""
     named = spans(text, today, looks="back")
     only_time = bool(named) and not _asks_more(text, named)
     # "Today" and "lately" are said in passing: a message does not ask about these times.

@@ -298,7 +298,6 @@ def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalle
 
 
 def shares(hit: Hit, terms: Sequence[str]) -> float:
-    """Returns the part of a question's words that are in the hit itself, not beside it, 0 to 1."""
     text = _asked_for(hit.memory) if hit.memory is not None else hit.text
     return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
 
@@ -313,7 +312,6 @@ def _says_no_more(text: str, taught: Sequence[Memory]) -> bool:
 
 
 def _asked_for(memory: Memory) -> str:
-    """Returns the words by which a person may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 

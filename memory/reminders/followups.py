@@ -125,7 +125,6 @@ class FollowUps:
 
 
 def _place(reader: Reader, identity_id: int) -> tuple[Account, Session] | None:
-    """Returns the account with a private chat, and its session: this identity's or else another of the person."""
     accounts = sorted(people.accounts(reader, identity_id), key=lambda account: account.id != identity_id)
     found = ((account, chats.private_session(reader, account.id)) for account in accounts)
     return next(((account, session) for account, session in found if session is not None), None)

@@ -49,7 +49,6 @@ class Occasion:
 
 
 def plan_of(memory: Memory) -> Occasion | None:
-    """Returns the plan in a person's memory; None if it holds none that is asked about."""
     spoken = _ADDED_LONGER.sub("", _ADDED.sub("", memory.value))
     usual = memory.kind == "event" or memory.category in _PLANS or memory.key == "plan"
     visit = memory.category in (_HEALTH, _NOTES) and VISIT.search(spoken)
@@ -100,7 +99,6 @@ def language(plan: Occasion) -> str | None:
 
 
 def _read(text: str, told: date) -> Reading | None:
-    """Returns the one time that a text names, on a later day than `told`."""
     now = datetime.combine(told, time(0, 0, 1), UTC)
     for code in _tongues(text):
         read = read_time(text, language=code, now=now)

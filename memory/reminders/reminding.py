@@ -106,7 +106,6 @@ class Reminding:
         self.now = now
 
     def every(self) -> list[Reminder]:
-        """Returns the reminders, the next first; last come those that were shown and are not done."""
         return [reminder for reminder in of_reach(self._tx, self._reach) if reminder.first]
 
     def numbered(self, number: int) -> Reminder:
@@ -241,7 +240,6 @@ def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
 
 
 def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
-    """Returns a reminder for the clock, which shows it to its own person."""
     row = reader.one(f"{_REMINDER} where id = ?", (reminder_id,))
     return None if row is None else _reminder(row)
 

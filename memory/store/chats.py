@@ -184,7 +184,6 @@ def session_by_id(reader: Reader, session_id: int) -> Session:
 
 
 def is_on(reader: Reader, session: Session, platform: str) -> bool:
-    """Returns whether a session's chat is on this platform."""
     return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
 
 
@@ -340,19 +339,16 @@ _TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)
 
 
 def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
-    """Sets the task that is being worked on in a session; None for no task."""
     tx.run("update sessions set active_task = ?, task_found = 0 where id = ?", (task, session_id))
 
 
 def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes the agent that a person chose for a session; None leaves it to routing."""
     tx.run(
         "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)
     )
 
 
 def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes the model that is asked first in a session; None leaves it to the agent's file."""
     tx.run("update sessions set chosen_model = ? where id = ?", (name, session_id))
 
 
@@ -406,7 +402,6 @@ def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at:
 
 
 def end_import(tx: Transaction, session_id: int, last_message_at: int | None) -> None:
-    """Ends the sitting of imported messages; the newest of all messages counts as the session's last."""
     tx.run(
         "update sessions set sitting = sitting + 1,"
         " last_message_at = case when ?1 > last_message_at then ?1 else last_message_at end where id = ?2",
@@ -428,7 +423,6 @@ def all_sessions(reader: Reader) -> list[int]:
 
 
 def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
-    """Returns these sessions' summaries and tasks, as rows of id and text."""
     return reader.all(
         "select id, coalesce(summary, '') || ' ' || coalesce(active_task, '') as text from sessions"
         f" where {_HOLDING} and id in (select value from json_each(?))",
@@ -460,7 +454,6 @@ def drop_summaries_of(tx: Transaction, message_ids: Collection[int]) -> None:
 
 
 def drop_old_summaries(tx: Transaction, *, until: int) -> None:
-    """Drops summaries and tasks of all sessions begun by `until` (milliseconds UTC)."""
     tx.run(f"update sessions set {_UNSUMMED} where created_at <= ?", (until,))
 
 
@@ -526,7 +519,6 @@ def silent_chats(reader: Reader) -> list[Row]:
 
 
 def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
-    """Applies the state of left and silent chats from another copy of the store."""
     for row in rows:
         tx.run(
             "update chats set learning = learning * ?, left_at = coalesce(left_at, ?)"

@@ -80,7 +80,6 @@ class Reader(Protocol):
     def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None: ...
 
     def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
-        """Returns the first column of all rows, which must be whole numbers."""
         return [int(row[0]) for row in self.all(sql, parameters)]
 
     def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
@@ -118,9 +117,7 @@ class Transaction(Reader, Protocol):
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None: ...
 
-    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
-        """Runs a statement once for each row of parameters."""
-        ...
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None: ...
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
         return self.number(f"{sql} returning id", parameters)
@@ -217,9 +214,7 @@ class Database(Protocol):
         """Returns the tables among `tables` whose pages are damaged."""
         ...
 
-    async def strike(self, tables: Collection[str]) -> None:
-        """Recreates damaged derived tables, empty, without touching their pages."""
-        ...
+    async def strike(self, tables: Collection[str]) -> None: ...
 
     async def scrub(self, *, seconds: float = 5.0) -> bool:
         """Removes every byte of deleted or replaced data from the files. Returns False if it can't."""
@@ -229,7 +224,6 @@ class Database(Protocol):
     def engine(self) -> str: ...
 
     def deployment(self, reader: Reader) -> Deployment:
-        """Returns the state of the store's server, if it has one, and of the processes on it."""
         return Deployment(engine=self.engine)
 
     @property
@@ -298,7 +292,6 @@ def one_moment(clock: Callable[[], int]) -> Callable[[], int]:
 
 @contextmanager
 def in_transaction() -> Iterator[None]:
-    """Makes the clock of this thread stand still; for engines."""
     _running.is_in = True
     try:
         yield

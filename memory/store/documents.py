@@ -26,7 +26,6 @@ def is_message(doc: int) -> bool:
 
 
 def row_id(doc: int) -> int:
-    """Returns the id of the memory or message behind `doc`."""
     return doc // 2
 
 
@@ -131,7 +130,6 @@ def memories(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
 
 
 def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
-    """Returns the next documents after `doc`, in their order."""
     return reader.ids(
         "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?) told"
         " union all select doc from ("
@@ -142,7 +140,6 @@ def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
 
 
 def highest(reader: Reader) -> int:
-    """Returns the approximate highest number of a document."""
     return reader.number(
         "select 2 * coalesce(max(id), 0) from (select max(id) as id from memories union all select max(id) from"
         " messages)"

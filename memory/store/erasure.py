@@ -151,7 +151,6 @@ def note_reworded(tx: Transaction, *, now: int) -> None:
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
-    """Returns the erasure that this inbox row caused, or None."""
     row = reader.one(_ERASURE + " where inbox_id = ?", (inbox_id,))
     return None if row is None else Erasure(**dict(row))
 

@@ -125,7 +125,6 @@ def _recorded(
 
 
 def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
-    """Returns the newest `limit` messages of a session with an id above `message_id`, oldest first."""
     rows = reader.all(
         _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
         (session_id, message_id, limit),
@@ -161,7 +160,6 @@ def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
 
 
 def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the messages among these that were recorded by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from messages where recorded_at <= ? and id in (select value from json_each(?))", (at, message_ids)
     )
@@ -198,7 +196,6 @@ def last_id(reader: Reader, session_id: int) -> int:
 
 
 def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
-    """Returns the message that this author said here under the platform's id, unless it is erased."""
     row = reader.one(
         _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
         # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
@@ -263,7 +260,6 @@ def mark_imported(tx: Transaction, message_ids: Sequence[int], import_id: int) -
 
 
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
-    """Returns messages that an import brought and that still have their words."""
     return reader.ids(
         "select id from messages where import_id = ? and erased_at is null order by id limit ?", (import_id, limit)
     )
@@ -358,7 +354,6 @@ def begin_turn(tx: Transaction, session: Session, *, now: int) -> tuple[int, boo
 
 
 def retry_turn(tx: Transaction, turn_id: int) -> int:
-    """Counts another attempt at a turn that was cut off; returns the number of attempts."""
     row = tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
     assert row is not None
     return int(row["attempts"])
@@ -454,7 +449,6 @@ def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: in
 
 
 def steps(reader: Reader, turn_id: int) -> list[str]:
-    """Returns the stored completions of a turn in order, as the JSON they were stored in."""
     rows = reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
     return [row["completion"] for row in rows]
 

@@ -44,7 +44,6 @@ def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
 
 
 def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the rows of the same kind that a row was merged from; empty if it was not merged."""
     return [parent for parent in parents(reader, scope, memory.id) if parent.kind == memory.kind]
 
 
@@ -152,7 +151,6 @@ def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
 
 
 def made_from(reader: Reader, memory_ids: Collection[int], *, besides: Collection[Kind]) -> list[int]:
-    """Returns the other rows that were made from these rows, except those of the kinds `besides`."""
     return reader.ids(
         "select distinct p.memory_id from memory_parents p join memories m on m.id = p.memory_id"
         " where p.parent_id in (select value from json_each(?1))"

@@ -133,7 +133,6 @@ class Draft:
 
 
 def draft_of(memory: Memory, **changed: Any) -> Draft:
-    """Returns a draft that says the same as a memory, of the same people and time, except for the fields `changed`."""
     kept = {field.name: getattr(memory, field.name) for field in fields(Draft)}
     return Draft(**{**kept, "confirmed": False, "valid_until": None, "superseded_by": None, **changed})
 
@@ -473,7 +472,6 @@ def of_owner(reader: Reader, owner_id: int) -> list[int]:
 
 
 def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the rows among these that were written by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from memories where created_at <= ? and id in (select value from json_each(?))", (at, memory_ids)
     )
@@ -575,7 +573,6 @@ def short_id(reader: Reader, memory_id: int) -> str | None:
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
-    """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
     if not memory_ids:
         return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,), by_id=True)

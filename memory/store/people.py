@@ -46,7 +46,6 @@ class Account:
 
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
-    """Returns the identity behind a platform's user id, created on first sight; its name follows the platform."""
     seen = tx.one(
         "update identities set last_seen_at = ? where platform = ? and user_id = ? and name = ?"
         f" returning id, person_id, name, {_SETTINGS}",
@@ -71,7 +70,6 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
 
 
 def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
-    """Returns the identity behind a platform's user id; None if it has never spoken."""
     row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     return None if row is None else _speaker(row, row["name"])
 
@@ -96,7 +94,6 @@ def account(reader: Reader, identity_id: int) -> Account | None:
 
 
 def all_identities(reader: Reader) -> list[Row]:
-    """Returns all identities, the last seen first, as rows of platform, user_id, name and person_id."""
     return reader.all("select platform, user_id, name, person_id from identities order by last_seen_at desc")
 
 
@@ -205,17 +202,14 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
 
 
 def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    """Sets whether anything is learned from a person's words; see `opt_outs.learn_from`."""
     tx.run("update people set learning = ? where id = ?", (int(learning), person_id))
 
 
 def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
-    """Sets whether anything is learned about a person from the words of others."""
     tx.run("update people set about = ? where id = ?", (int(about), person_id))
 
 
 def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
-    """Sets the hours between which a person wants to be asked how their plans went, such as "10-20"; "" for never."""
     tx.run("update people set follow_ups = ? where id = ?", (hours, person_id))
 
 
@@ -231,13 +225,11 @@ def followed_up(reader: Reader) -> list[int]:
 
 
 def asked_on(reader: Reader, person_id: int) -> str:
-    """Returns the date on which a person was last asked how a plan went; "" if they never were."""
     row = reader.one("select followed_up_on from people where id = ?", (person_id,))
     return "" if row is None else str(row["followed_up_on"])
 
 
 def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:
-    """Notes that a person was asked how a plan went on a day by their clock."""
     tx.run("update people set followed_up_on = ? where id = ?", (day, person_id))
 
 
@@ -261,17 +253,14 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
 
 
 def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
-    """Sets the language a person wants to be addressed in; None follows their messages."""
     tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
 
 
 def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
-    """Sets a person's time zone, by its IANA name; None leaves it to the agent's."""
     tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
 
 
 def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
-    """Sets the time zone of the person behind an owner that is an account; None leaves it to the agent's."""
     tx.run(
         "update people set timezone = ? where id = (select i.person_id from owners o"
         " join identities i on i.id = o.identity_id where o.id = ?)",
@@ -308,7 +297,6 @@ def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
 
 
 def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the identities among these that were first seen by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from identities where first_seen_at <= ? and id in (select value from json_each(?))",
         (at, identity_ids),
@@ -316,7 +304,6 @@ def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int
 
 
 def opted_out(reader: Reader) -> list[Row]:
-    """Returns the opt-outs of all people, for `take_over_opt_outs`."""
     return [
         *reader.all(
             "select i.platform, i.user_id, p.learning, 1 as about from identities i"

@@ -93,7 +93,6 @@ def open_to_any(reader: Reader, asker_ids: Sequence[int], *, now: int) -> list[O
 
 
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
-    """Returns the question that waits for this person's answer in this session, unless it has expired."""
     row = reader.one(
         _QUESTION + " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
         " where s.key = ? and i.platform = ? and i.user_id = ? and q.state = 'open' and q.expires_at > ?",
@@ -103,7 +102,6 @@ def open_question(reader: Reader, session_key: str, *, platform: str, user_id: s
 
 
 def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Question | None:
-    """Returns the same question as `open_question`, by our own ids."""
     row = reader.one(
         _QUESTION + " where q.session_id = ? and q.asker_id = ? and q.state = 'open' and q.expires_at > ?",
         (session_id, asker_id, now),

@@ -54,7 +54,6 @@ _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
 def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
-    """Returns the hashes of the embedded texts, for the documents among these that were embedded."""
     rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
     return {row["doc"]: row["hash"] for row in rows}
 
@@ -91,7 +90,6 @@ def embed_all(tx: Transaction) -> None:
 
 
 def waiting(reader: Reader, *, limit: int) -> list[int]:
-    """Returns the documents to be embedded, newest first."""
     return [row["doc"] for row in reader.all("select doc from unembedded order by doc desc limit ?", (limit,))]
 
 
@@ -108,7 +106,6 @@ def count_refused(reader: Reader) -> int:
 
 
 def lacks(reader: Reader, doc: int) -> tuple[bool, bool]:
-    """Returns whether `doc` has no vectors, and whether it has no token bits."""
     has_vectors = reader.one(
         "select 1 from vectors v join vector_signs s using (partition, doc, chunk) where v.doc = ? limit 1", (doc,)
     )

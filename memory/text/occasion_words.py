@@ -12,7 +12,6 @@ from memory import keys
 
 
 def _any(latin: str, unspaced: str) -> re.Pattern[str]:
-    """Returns a pattern for the beginnings of words in Latin script, and for words of Chinese and Japanese."""
     return re.compile(rf"\b(?:{latin})|{unspaced}", re.IGNORECASE)
 
 

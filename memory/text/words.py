@@ -206,7 +206,6 @@ def _is_dropped(code: int) -> bool:
 
 
 def _word_tokens(run: str) -> tuple[str, ...]:
-    """Returns the tokens of one run of letters and digits of a spaced script."""
     if run.isdigit():
         return (run,)
     halves = HALVES.findall(run)

@@ -29,7 +29,6 @@ def zones_like(typed: str, *, limit: int) -> list[str]:
 
 
 def _begins(zone: str, name: str) -> bool:
-    """Returns whether a timezone or its city begins with `name`."""
     return zone.startswith(name) or zone.rpartition("/")[2].startswith(name)
 
 

@@ -62,7 +62,6 @@ class MiniLM:
         return mean
 
     def tokens(self, text: str) -> Tokens:
-        """Returns the pieces between the two marks, the first 254 at most."""
         offsets, states = self._states(text)
         units = _units(text, offsets[1 : len(states) - 1])
         return Tokens(

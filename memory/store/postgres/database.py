@@ -155,7 +155,6 @@ class PostgresDatabase(Database):
         return database
 
     async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
-        """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction."""
         act = rehearsed(act) if self.twice else act
         until = time.monotonic() + _WAITED
         while True:
@@ -222,7 +221,6 @@ class PostgresDatabase(Database):
         return run
 
     async def _tell(self, topic: str, said: str) -> None:
-        """Sends a signal to all listeners of `topic`."""
 
         def send(connection: psycopg.Connection[Row]) -> None:
             connection.execute(b"select pg_notify(%s, %s)", (topic, said))
@@ -251,7 +249,6 @@ class PostgresDatabase(Database):
             await asyncio.sleep(PAUSE)
 
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
-        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         run = asked_once if single else consistent
         until = time.monotonic() + _WAITED
         while True:
@@ -277,7 +274,6 @@ class PostgresDatabase(Database):
             return False
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         connection = self._writer.another()
         try:
             return await connection.call(lambda one: consistent(one, act, self.seal))
@@ -289,7 +285,6 @@ class PostgresDatabase(Database):
             await connection.close()
 
     async def state(self) -> str:
-        """Returns the `Transaction.state` of a transaction that began now."""
         return await self.read(state_of)
 
     async def check(self) -> str | None:
@@ -353,7 +348,6 @@ class PostgresDatabase(Database):
 
     @property
     def file_bytes(self) -> int:
-        """The size of the store's tables with their indexes, as of the last check."""
         return self._bytes
 
     @property
@@ -380,12 +374,10 @@ def _begin(
 
 
 async def is_made(url: str, path: Path) -> bool:
-    """Returns whether the database has a store for `path`. Raises `StorageError`."""
     return await _asked(url, path, lambda connection: schema.is_there(connection, schema.name_of(path)))
 
 
 async def is_walled(url: str, path: Path) -> bool:
-    """Returns whether row-level security holds the role that `url` names. Raises `StorageError`."""
     return not await _asked(url, path, walls.is_bypassed)
 
 
@@ -412,7 +404,6 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
 
 
 async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], T]) -> T:
-    """Runs `act` on a connection of its own."""
     connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
     try:
         return await connection.call(act)

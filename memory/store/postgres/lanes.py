@@ -20,7 +20,6 @@ def join(tx: Transaction, replica: str) -> None:
 
 
 def part(tx: Transaction, replica: str) -> None:
-    """Removes a process, which frees its sessions and duties."""
     tx.run("delete from replicas where id = ?", (replica,))
 
 
@@ -73,7 +72,6 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
 
 
 def holder(reader: Reader, session_key: str) -> str | None:
-    """Returns the process that holds a session; None if no process does."""
     row = reader.one("select holder from lanes where session_key = ?", (session_key,))
     return None if row is None else str(row["holder"])
 
@@ -106,13 +104,11 @@ def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked
 
 
 def has_duty(reader: Reader, name: str) -> str | None:
-    """Returns the process that has a duty; None if no process has it."""
     row = reader.one("select holder from duties where name = ?", (name,))
     return None if row is None else str(row["holder"])
 
 
 def take_duty(tx: Transaction, name: str, replica: str) -> bool:
-    """Gives a duty to a process unless another has it. Returns whether it has the duty now."""
     tx.run("insert into duties (name, holder) values (?, ?) on conflict do nothing", (name, replica))
     return has_duty(tx, name) == replica
 

@@ -409,7 +409,6 @@ class SqliteDatabase(Database):
 
     @property
     def wal_bytes(self) -> int:
-        """The size of the write-ahead log, which lies beside the file until it is emptied."""
         try:
             return self._log_path.stat().st_size
         except FileNotFoundError:
@@ -417,7 +416,6 @@ class SqliteDatabase(Database):
 
     @property
     def oldest_read_seconds(self) -> float:
-        """The time in seconds that the oldest current read has been running; 0 without one."""
         return max(connection.busy_seconds for connection in self._readers)
 
     async def _close(self) -> None:
@@ -602,7 +600,6 @@ class _Connection(aiosqlite.Connection):
 
     @property
     def busy_seconds(self) -> float:
-        """The time in seconds that the current function has been running; 0 without one."""
         began = self._began
         return 0.0 if began is None else time.monotonic() - began
 

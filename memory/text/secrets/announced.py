@@ -213,7 +213,6 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
 
 
 def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) -> re.Match[str] | None:
-    """Returns the link to a value from the word at `place`, or from `at` behind it."""
     if cjk:
         return pattern(_LINK_CJK).match(text, at)
     if first and kind in ("password", "open"):
@@ -325,7 +324,6 @@ def _is_password(  # noqa: PLR0911 - each kind of tie stands alone
     near: bool,
     tied: bool,
 ) -> bool:
-    """Returns whether the text at `span` is the password that the word at `place` announces."""
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     if kind == "open" and not is_pass(text, place, value):
         return False

@@ -86,7 +86,6 @@ class _Kind(NamedTuple):
 
 @cache
 def _kinds() -> dict[str, _Kind]:
-    """Returns the kinds of words by name."""
     announcing: dict[str, set[str]] = {}
     for _, kind, some in ANNOUNCING:
         announcing.setdefault(kind, set()).update(some)
@@ -122,7 +121,6 @@ def _kinds() -> dict[str, _Kind]:
 
 @cache
 def _telling() -> int:
-    """Returns the bits of the kinds of words near which a secret may stand."""
     telling = [
         "password",
         "open",
@@ -159,7 +157,6 @@ def _starts(some: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _beginnings() -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the bits of the kinds of words by each beginning of their first letters, and by these letters whole."""
     begun, whole = defaultdict[str, int](int), defaultdict[str, int](int)
     for nth, kind in enumerate(_kinds().values()):
         for start in kind.starts or ():
@@ -182,7 +179,6 @@ def _kinds_at(start: str) -> tuple[tuple[int, _Kind], ...]:
 
 
 def _told(phrase: str) -> int:
-    """Returns a bit for each kind of word at the beginning of `phrase`."""
     bits, start = 0, phrase[:3].lower()
     for bit, kind in _kinds_at(start if start.isascii() else ""):
         if kind.pattern.match(phrase):
@@ -206,7 +202,6 @@ def _told_inside(word: str) -> int:
 
 
 def pieces(text: str) -> list[TellingWord]:
-    """Returns the words of a text; none if it is too long."""
     found: list[TellingWord] = []
     for match in _PIECE.finditer(text):
         if len(found) == _PIECES:
@@ -223,7 +218,6 @@ def pieces(text: str) -> list[TellingWord]:
 
 
 def candidates(text: str, some: list[TellingWord]) -> list[PossibleSecret]:
-    """Returns the pieces, parts and groups of pieces near a telling word that could be a secret."""
     starts = [piece.start for piece in some]
     near: list[bool] = []
     telling = [nth for nth, piece in enumerate(some) if piece.told & _telling()]
@@ -270,7 +264,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def description(text: str, some: list[TellingWord], candidate: PossibleSecret) -> Description:
-    """Returns the features of a candidate by name; missing ones are 0."""
     start, end, cut = candidate
     value = text[start:end]
     first, last = (bisect_left(some, (at,)) - 1 for at in (start + 1, end))
@@ -311,7 +304,6 @@ def _named(side: str, told: int) -> Description:
 
 
 def _look(value: str) -> Description:
-    """Returns the features of a value's look."""
     size, letters = len(value), sum(map(str.isalpha, value))
     digits, upper, signs = (sum(map(test, value)) for test in (str.isdigit, str.isupper, is_sign))
     got: Description = {
@@ -337,7 +329,6 @@ def _look(value: str) -> Description:
 
 
 def _ties(text: str, start: int, end: int) -> Description:
-    """Returns the features of the text directly before and behind, and of the signs near it."""
     tie = text[max(0, start - 6) : start].rstrip(" *_`\"'“«「([{<\t")[-1:]
     rest = text[end : end + 4]
     next_ = rest.lstrip()[:1]

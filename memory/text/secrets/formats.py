@@ -254,7 +254,6 @@ _ENDINGS = (
 
 
 def ended(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
-    """Yields for each of them whose sign is in the text its places, each with the secret's start, end and label."""
     for label, sign, source, backs in _ENDINGS:
         if sign in text:
             look, pattern = _library_look(label, *backs), re.compile(source, re.ASCII)

@@ -50,7 +50,6 @@ def redact(text: str) -> str:
 
 
 def by_rules(text: str) -> str:
-    """Returns `text` with the secrets that rules find masked, without the learned ones."""
     return _masked(text, lambda _: [])[0]
 
 
@@ -60,7 +59,6 @@ def secrets_in(text: str) -> list[str]:
 
 
 def openings() -> tuple[str, ...]:
-    """Returns all beginnings of secrets and all words that announce one, for measurements."""
     return tuple(one[1] for some in _looks().values() for one in some[:1])
 
 
@@ -85,7 +83,6 @@ def _masked(text: str, likely: Callable[[str], list[_Span]]) -> tuple[str, list[
 
 
 def _spans(text: str) -> list[_Span]:
-    """Returns start, end and label of every secret, disjoint and in order."""
     plain, places = folded_with_places(text)
     found: list[tuple[int, int, int, str]] = []
     end = min(_collect(looks, found, len(plain)) for looks in (_opened(plain), *_shaped(plain)))
@@ -120,7 +117,6 @@ def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span
 def _collect(
     looks: Iterator[tuple[int, int, int, _Span | None]], found: list[tuple[int, int, int, str]], end: int
 ) -> int:
-    """Adds the finds of `looks`, with their ranks. Returns the place up to which the stock lasted, at most `end`."""
     stock = _STOCK
     for place, rank, cost, span in looks:
         stock -= cost
@@ -178,7 +174,6 @@ def _looks() -> dict[str, list[tuple[int, str, _Look]]]:
 
 @cache
 def _first_word() -> int:
-    """Returns the rank from which on openings are announcing words."""
     return len(list(formats.openings()))
 
 
