@@ -77,27 +77,8 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "override",
         (
-            "ignor",
-            "disregard",
-            "forget",
-            "overrid",
-            "bypass",
-            "instruction",
-            "忽略",
-            "无视",
-            "忘记",
-            "無視",
-            "忘掉",
-            "遵守",
-            "理会",
-            "跳过",
-            "指示",
-            "vergiss",
-            "olvida",
-            "oublie",
-            "забудь",
-            "игнорир",
-            "무시",
+            "ignor", "disregard", "forget", "overrid", "bypass", "instruction", "忽略", "无视", "忘记", "無視",
+            "忘掉", "遵守", "理会", "跳过", "指示", "vergiss", "olvida", "oublie", "забудь", "игнорир", "무시",
         ),
         (
             r"(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|ing)|bypass|do not (?:follow|obey)|don't (?:follow|obey))"
@@ -128,23 +109,8 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "role",
         (
-            "you are now",
-            "you're now",
-            "you are no longer",
-            "act as",
-            "pretend",
-            " mode",
-            "jailbr",
-            "你现在是",
-            "扮演",
-            "模式",
-            "restrict",
-            "filter",
-            "limits",
-            "rules",
-            "du bist jetzt",
-            "不再受",
-            "从现在起",
+            "you are now", "you're now", "you are no longer", "act as", "pretend", " mode", "jailbr", "你现在是",
+            "扮演", "模式", "restrict", "filter", "limits", "rules", "du bist jetzt", "不再受", "从现在起",
         ),
         (
             r"you(?: are|'re) now (?:an? |the |in )?"
@@ -167,18 +133,8 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "system prompt",
         (
-            "prompt",
-            "message",
-            "instructions",
-            "系统提示",
-            "系统指令",
-            "系統提示",
-            "你的提示词",
-            "你的指令",
-            "你的设定",
-            "提示词",
-            "システムプロンプト",
-            "시스템 프롬프트",
+            "prompt", "message", "instructions", "系统提示", "系统指令", "系統提示", "你的提示词", "你的指令",
+            "你的设定", "提示词", "システムプロンプト", "시스템 프롬프트",
         ),
         (
             r"(?:your|the|my|hidden|secret) (?:system|developer|hidden|initial|secret) (?:prompt|message|instructions)"
@@ -192,16 +148,7 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "chat markup",
         (
-            "<|",
-            "[inst]",
-            "[/inst]",
-            "<<sys",
-            "<system",
-            "<assistant",
-            "<instruction",
-            "<memory",
-            "</",
-            "system",
+            "<|", "[inst]", "[/inst]", "<<sys", "<system", "<assistant", "<instruction", "<memory", "</", "system",
             "assistant:",
         ),
         (
@@ -223,17 +170,7 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "concealment",
         (
-            "tell",
-            "mention",
-            "reveal",
-            "inform",
-            "asking",
-            "secret",
-            "silently",
-            "quietly",
-            "告诉",
-            "告知",
-            "透露",
+            "tell", "mention", "reveal", "inform", "asking", "secret", "silently", "quietly", "告诉", "告知", "透露",
             "偷偷",
         ),
         (
@@ -276,7 +213,7 @@ _INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
             r"[^。\n]{0,8}(?:到|至|在|进)[^。\n]{0,10}(?:http|链接|网址|url)"
         ),
     ),
-)
+)  # fmt: skip
 
 
 @cache

@@ -146,13 +146,8 @@ def _look(word: str, kind: str, label: str) -> _Look:
     cjk = word[-1] >= "\u0e00" and word[-1].isalpha() and not "\u1200" <= word[-1] < "\u1380"
     # Short words occur inside longer ones.
     alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in (
-        "account",
-        "entry",
-        "pair",
-        "vendor",
-        "answer",
-        "cookie",
-    )
+        "account", "entry", "pair", "vendor", "answer", "cookie",
+    )  # fmt: skip
 
     def look(text: str, place: int) -> Iterator[_Span]:
         end = place + len(word)

@@ -90,16 +90,10 @@ def _kinds() -> dict[str, _Kind]:
     for _, kind, some in ANNOUNCING:
         announcing.setdefault(kind, set()).update(some)
     merged = {
-        "password": "password line",
-        "open": "open pair",
-        "pin": "pin loosely",
-        "code": "code turns",
-        "key": "key phrase bearer wifi",
-        "answer": "answer",
-        "account": "account",
-        "entry": "entry",
+        "password": "password line", "open": "open pair", "pin": "pin loosely", "code": "code turns",
+        "key": "key phrase bearer wifi", "answer": "answer", "account": "account", "entry": "entry",
         "service": "vendor",
-    }
+    }  # fmt: skip
     kinds = {
         name: frozenset[str]().union(*(announcing[kind] for kind in some.split())) for name, some in merged.items()
     }
@@ -122,23 +116,9 @@ def _kinds() -> dict[str, _Kind]:
 @cache
 def _telling() -> int:
     telling = [
-        "password",
-        "open",
-        "pin",
-        "code",
-        "key",
-        "answer",
-        "entry",
-        "service",
-        "user",
-        "opens",
-        "sets",
-        "asked",
-        "keeps",
-        "fresh",
-        "wifi",
-        "typed",
-    ]
+        "password", "open", "pin", "code", "key", "answer", "entry", "service", "user", "opens", "sets", "asked",
+        "keeps", "fresh", "wifi", "typed",
+    ]  # fmt: skip
     return sum(1 << nth for nth, name in enumerate(_kinds()) if name in telling)
 
 
@@ -307,24 +287,15 @@ def _look(value: str) -> Description:
     size, letters = len(value), sum(map(str.isalpha, value))
     digits, upper, signs = (sum(map(test, value)) for test in (str.isdigit, str.isupper, is_sign))
     got: Description = {
-        "size": size,
-        "digits": digits,
-        "upper": upper,
-        "signs": signs,
-        "share_digits": digits / size,
-        "lower": letters - upper,
-        "words": value.count(" ") + 1,
-        "classes": (letters > upper) + (upper > 0) + (digits > 0) + (signs > 0),
-        "mixed": digits > 0 and letters > 0,
-        "unlike": len(set(value)) / size,
-        "inner_upper": upper - value[0].isupper(),
+        "size": size, "digits": digits, "upper": upper, "signs": signs, "share_digits": digits / size,
+        "lower": letters - upper, "words": value.count(" ") + 1,
+        "classes": (letters > upper) + (upper > 0) + (digits > 0) + (signs > 0), "mixed": digits > 0 and letters > 0,
+        "unlike": len(set(value)) / size, "inner_upper": upper - value[0].isupper(),
         "switches": sum(one.isdigit() != other.isdigit() for one, other in pairwise(value)),
-        "ends_sign": value[-1] in "#*!",
-        "starts_sign": value[0] in "#*",
-        "cjk": "\u2e80" <= value[0] <= "\ud7a3",
+        "ends_sign": value[-1] in "#*!", "starts_sign": value[0] in "#*", "cjk": "\u2e80" <= value[0] <= "\ud7a3",
         "consonants": max(map(len, re.findall(r"(?i)[b-df-hj-np-tv-xz]+", value)), default=0),
         "rare": sum(char in "jqxzkw" for char in value.lower()) / size,
-    }
+    }  # fmt: skip
     return got | {f"like_{name}": 1 for name, shape in _SHAPES.items() if shape.fullmatch(value)}
 
 
@@ -334,15 +305,12 @@ def _ties(text: str, start: int, end: int) -> Description:
     next_ = rest.lstrip()[:1]
     near = text[max(0, start - 120) : end + 60]
     got: Description = {
-        "quoted": start > 0 and text[start - 1] in "\"'`“«「『",
-        "on_line": tie in ("", "\n"),
+        "quoted": start > 0 and text[start - 1] in "\"'`“«「『", "on_line": tie in ("", "\n"),
         "then_end": not rest.strip(" .!") or rest.lstrip(" *_`\"'”»」)]}>")[:1] in ("", "\n"),
         "line_end": not rest.strip(" .") or rest.lstrip(" ")[:1] == "\n",
-        "then_stop": rest[:1] in tuple(",.;!?)。，、"),
-        "then_sign": next_ in tuple("=:([{"),
+        "then_stop": rest[:1] in tuple(",.;!?)。，、"), "then_sign": next_ in tuple("=:([{"),
         "then_unit": next_ in tuple("%€$£°"),
         "foreign": text[start:end].isascii() and not text[max(0, start - 20) : start].isascii(),
-        "question": "?" in text[start : end + 60],
-        "code_signs": sum(map(near.count, "(){};=<>$\\")),
-    }
+        "question": "?" in text[start : end + 60], "code_signs": sum(map(near.count, "(){};=<>$\\")),
+    }  # fmt: skip
     return got | {f"tie_{nth}": 1 for nth, signs in enumerate(_TIES) if tie and tie in signs}
