@@ -130,13 +130,12 @@ def _pinned(reader: Reader, scope: Scope) -> list[int]:
 @walled
 def _places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
     within, owned = scope.predicate("m"), scope.owned("e")
-    rows = reader.all(
+    return reader.texts(
         "select min(e.name) as name from entities e join memory_entities l on l.entity_id = e.id"
         f" join memories m on m.id = l.memory_id where e.type = 'location' and {LIVE} and {within.sql} and {owned.sql}"
         " group by e.norm order by count(*) desc, e.norm limit ?",
         (*within.parameters, *owned.parameters, limit),
     )
-    return [row["name"] for row in rows]
 
 
 @walled

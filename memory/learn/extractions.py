@@ -120,12 +120,11 @@ def afterwards(reader: Reader, session_id: int) -> Afterwards:
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
-    row = reader.one(
+    return reader.has(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.id < ? and m.learn = 1 limit 1",
         (session_id, message_id),
     )
-    return row is not None
 
 
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:

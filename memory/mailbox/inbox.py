@@ -69,12 +69,11 @@ def receive(
 
     A `held` update waits until it is released.
     """
-    row = tx.one(
+    return tx.id(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
         " values (?, ?, ?, ?, ?, 'pending', ?, ?) on conflict do nothing returning id",
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
-    return None if row is None else int(row["id"])
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
@@ -193,23 +192,24 @@ def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]
 
     Rows of one broken-off turn share its id.
     """
-    rows = reader.all(
-        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id", (session_key, session_key)
+    return reader.each(
+        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id",
+        (session_key, session_key),
+        _row_of,
     )
-    return [_row_of(row) for row in rows]
 
 
 def waiting(reader: Reader, session_key: str) -> list[InboxRow]:
-    rows = reader.all(f"{_ROW} where {OPEN} and state = 'pending' and session_key = ? order by id", (session_key,))
-    return [_row_of(row) for row in rows]
+    return reader.each(
+        f"{_ROW} where {OPEN} and state = 'pending' and session_key = ? order by id", (session_key,), _row_of
+    )
 
 
 def kept(reader: Reader, session_key: str) -> list[InboxRow]:
     """Returns the session's messages that failed before they reached history, whose words are kept for a while."""
-    rows = reader.all(
-        f"{_ROW} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,)
+    return reader.each(
+        f"{_ROW} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,), _row_of
     )
-    return [_row_of(row) for row in rows]
 
 
 def _row_of(row: Row) -> InboxRow:

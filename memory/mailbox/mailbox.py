@@ -211,13 +211,15 @@ class Mailbox:
     @in_read
     def answer_before(self, reader: Reader, platform: str, bot_id: str, update_key: str) -> str:
         """Returns the answer to an update as history holds it; "" if there is none."""
-        row = reader.one(
-            "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
-            " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
-            " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
-            (platform, bot_id, update_key),
+        return (
+            reader.text(
+                "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
+                " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
+                " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
+                (platform, bot_id, update_key),
+            )
+            or ""
         )
-        return "" if row is None else str(row["text"])
 
     # Out --------------------------------------------------------------------------------------------------------
 
@@ -299,34 +301,33 @@ class Mailbox:
 
         Returns None as long as an earlier message waits to be shown: the answer would stand above it.
         """
-        row = tx.one(
+        return tx.first(
             "insert into outbox (session_key, turn_id, kind, chunk, text, reply_to, state, run, attempts, created_at)"
             " select ?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ? where not exists (select 1 from outbox"
             f" where {UNSENT} and session_key = ? and state <> 'unknown' and kind <> 'placeholder' and edits is null)"
             f" returning {outbox.COLUMNS}",
             (session_key, turn_id, text, reply_to, self.run_id, self._now(), session_key),
+            outbox.row_of,
         )
-        return None if row is None else outbox.row_of(row)
 
     @in_read
     def lost_placeholder(self, reader: Reader, turn_id: int) -> OutboxRow | None:
         """Returns the turn's placeholder if it is unknown whether it was shown, otherwise None."""
-        row = reader.one(
+        return reader.first(
             f"select {outbox.COLUMNS} from outbox where turn_id = ? and kind = 'placeholder'"
             " and (state = 'unknown' or error = 'orphan') order by id desc limit 1",
             (turn_id,),
+            outbox.row_of,
         )
-        return None if row is None else outbox.row_of(row)
 
     @in_read
     def due(self, reader: Reader, session_key: str) -> int | None:
         """Returns the time from which the session's next row may be sent, in milliseconds UTC, or None without one."""
-        row = reader.one(
+        return reader.id(
             "select case when created_at > ?1 then 0 else not_before end as not_before from outbox"
             f" where {UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
             (self._now(), session_key),
         )
-        return None if row is None else int(row["not_before"])
 
     @in_read
     def dead(self, reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
@@ -426,7 +427,6 @@ class Mailbox:
 
 
 def _asked_by(reader: Reader, row: OutboxRow) -> str | None:
-    asked = reader.one(
+    return reader.text(
         "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1", (row.turn_id,)
     )
-    return None if asked is None else asked["platform_ref"]

@@ -152,11 +152,10 @@ _INSTEAD = (
 
 
 def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
-    rows = reader.all(
+    return reader.pairs(
         "select name, value from channel_state where channel = ? and substr(name, 1, length(?2)) = ?2 order by name",
         (channel, prefix),
     )
-    return {row["name"]: row["value"] for row in rows}
 
 
 def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> None:

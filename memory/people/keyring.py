@@ -82,11 +82,10 @@ class Keyring:
         return _key(row), secret
 
     def revoke(self, key_id: int) -> bool:
-        row = self._tx.one(
+        return self._tx.has(
             "delete from api_keys where id = ? and identity_id in (select value from json_each(?)) returning id",
             (key_id, _identities(self._tx, self._context)),
         )
-        return row is not None
 
 
 class ApiKeys:
@@ -139,11 +138,11 @@ def _identities(reader: Reader, context: Context) -> list[int]:
 
 
 def _of(reader: Reader, context: Context) -> list[ApiKey]:
-    rows = reader.all(
+    return reader.each(
         f"select {_KEY} from api_keys where identity_id in (select value from json_each(?)) order by id",
         (_identities(reader, context),),
+        _key,
     )
-    return [_key(row) for row in rows]
 
 
 def _holder(reader: Reader, secret: str) -> KeyHolder | None:

@@ -232,25 +232,24 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
 
 
 def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
-    row = reader.one(
+    return reader.first(
         f"{_REMINDER} where ({_OPEN}) and id not in (select value from json_each(?)) order by {_NEXT} limit 1",
         (besides,),
+        _reminder,
     )
-    return None if row is None else _reminder(row)
 
 
 def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
-    row = reader.one(f"{_REMINDER} where id = ?", (reminder_id,))
-    return None if row is None else _reminder(row)
+    return reader.first(f"{_REMINDER} where id = ?", (reminder_id,), _reminder)
 
 
 def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
-    rows = reader.all(
+    return reader.each(
         f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"
         f" order by ({_OPEN}) desc, {_NEXT}, id",
         (within.identities, within.session_id),
+        _reminder,
     )
-    return [_reminder(row) for row in rows]
 
 
 def of_session(reader: Reader, session_id: int) -> list[Reminder]:
@@ -258,10 +257,11 @@ def of_session(reader: Reader, session_id: int) -> list[Reminder]:
 
 
 def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
-    rows = reader.all(
-        f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
+    return reader.each(
+        f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id",
+        (chat_id,),
+        _reminder,
     )
-    return [_reminder(row) for row in rows]
 
 
 def moved_on(reader: Reader) -> list[Row]:

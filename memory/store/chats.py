@@ -148,12 +148,11 @@ def rename_session(tx: Transaction, key: str, new_key: str) -> None:
 
 
 def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]:
-    rows = reader.all(
+    return reader.texts(
         "select s.key from sessions s join chat_aliases a on a.chat_id = s.chat_id"
         " where a.platform = ? and a.reference = ?",
         (platform, reference),
     )
-    return [row["key"] for row in rows]
 
 
 def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
@@ -163,18 +162,17 @@ def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
 
 
 def session_by_key(reader: Reader, key: str) -> Session | None:
-    row = reader.one(_SESSION + " where s.key = ?", (key,))
-    return None if row is None else _session(row)
+    return reader.first(_SESSION + " where s.key = ?", (key,), _session)
 
 
 def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
     """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
-    row = reader.one(
+    return reader.first(
         _SESSION
         + " where s.chat_id = ? and s.thread is not distinct from ? and substr(s.key, 1, instr(s.key, ':')) = ?",
         (chat_id, thread, key[: key.index(":") + 1]),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def session_by_id(reader: Reader, session_id: int) -> Session:
@@ -188,42 +186,40 @@ def is_on(reader: Reader, session: Session, platform: str) -> bool:
 
 
 def last_speaker(reader: Reader, session_id: int) -> int | None:
-    row = reader.one(
+    return reader.id(
         "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
         (session_id,),
     )
-    return None if row is None else int(row["author_id"])
 
 
 def private_session(reader: Reader, identity_id: int) -> Session | None:
     """Returns the session of the person's most recently used private chat, for texts that only they may read."""
-    row = reader.one(
+    return reader.first(
         _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
         (identity_id,),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def group_session(reader: Reader, *, platform: str, reference: str, thread: str | None) -> Session | None:
     """Returns the session in which a group, given by its platform's id, or a thread of it, talked last."""
-    row = reader.one(
+    return reader.first(
         _SESSION + " join chat_aliases a on a.chat_id = c.id where a.platform = ? and a.reference = ?"
         " and c.kind = 'group' and (?3 is null or s.thread = ?3)"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
         (platform, reference, thread),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def group(reader: Reader, *, platform: str, reference: str) -> int | None:
     """Returns the chat of a group, given by its platform's id; None if it is unknown."""
-    row = reader.one(
+    return reader.id(
         "select c.id from chat_aliases a join chats c on c.id = a.chat_id"
         " where a.platform = ? and a.reference = ? and c.kind = 'group'",
         (platform, reference),
     )
-    return None if row is None else int(row["id"])
 
 
 def group_of(reader: Reader, owner_id: int) -> Row | None:
@@ -248,22 +244,20 @@ def all_groups(reader: Reader) -> list[Row]:
 
 
 def last_private_session(reader: Reader, identity_id: int) -> int | None:
-    row = reader.one(
+    return reader.id(
         "select m.session_id from messages m join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
         " where m.author_id = ? and c.kind = 'private' order by m.id desc limit 1",
         (identity_id,),
     )
-    return None if row is None else int(row["session_id"])
 
 
 def members(reader: Reader, session_id: int) -> dict[int, str]:
-    rows = reader.all(
+    return reader.pairs(
         "select id, name from identities where name <> '' and id in"
         " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000)"
         " latest)",
         (session_id,),
     )
-    return {row["id"]: row["name"] for row in rows}
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
@@ -353,8 +347,7 @@ def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
 
 
 def chosen_agents(reader: Reader) -> dict[str, str]:
-    rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
-    return {row["key"]: row["name"] for row in rows}
+    return reader.pairs("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:

@@ -82,6 +82,33 @@ class Reader(Protocol):
     def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
         return [int(row[0]) for row in self.all(sql, parameters)]
 
+    def id(self, sql: str, parameters: Sequence[Parameter] = ()) -> int | None:
+        """Returns the first column of the first row, a whole number; None if it is null or there is no row."""
+        row = self.one(sql, parameters)
+        return None if row is None or row[0] is None else int(row[0])
+
+    def text(self, sql: str, parameters: Sequence[Parameter] = ()) -> str | None:
+        """Returns the first column of the first row; None if it is null or there is no row."""
+        row = self.one(sql, parameters)
+        return None if row is None or row[0] is None else str(row[0])
+
+    def has(self, sql: str, parameters: Sequence[Parameter] = ()) -> bool:
+        return self.one(sql, parameters) is not None
+
+    def first(self, sql: str, parameters: Sequence[Parameter], make: Callable[[Row], T]) -> T | None:
+        row = self.one(sql, parameters)
+        return None if row is None else make(row)
+
+    def each(self, sql: str, parameters: Sequence[Parameter], make: Callable[[Row], T]) -> list[T]:
+        return [make(row) for row in self.all(sql, parameters)]
+
+    def texts(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[str]:
+        return [str(row[0]) for row in self.all(sql, parameters)]
+
+    def pairs(self, sql: str, parameters: Sequence[Parameter] = ()) -> dict[Any, Any]:
+        """Returns the second column of all rows by the first."""
+        return {row[0]: row[1] for row in self.all(sql, parameters)}
+
     def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
         """Returns the number that a statement with exactly one row returns, such as a count."""
         row = self.one(sql, parameters)

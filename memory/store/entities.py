@@ -341,8 +341,7 @@ def _count(tx: Transaction, entity_id: int) -> None:
 
 
 def _aliases(reader: Reader, entity_id: int) -> list[str]:
-    rows = reader.all("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
-    return [row["alias"] for row in rows]
+    return reader.texts("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

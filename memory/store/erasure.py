@@ -229,8 +229,7 @@ def hashes_at(reader: Reader, at: int) -> list[tuple[int, bytes, str]]:
 
 def forgotten_since(reader: Reader, owner_id: int, since: int) -> bool:
     """Returns whether anything of an owner was forgotten at `since` or later."""
-    row = reader.one("select 1 from forgotten where owner_id = ? and created_at >= ?", (owner_id, since))
-    return row is not None
+    return reader.has("select 1 from forgotten where owner_id = ? and created_at >= ?", (owner_id, since))
 
 
 def note_said(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
@@ -308,19 +307,17 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
 
 def _is_named(reader: Reader, hashes: Sequence[bytes], *, said_at: int) -> bool:
     marks = ", ".join("?" * len(hashes))
-    row = reader.one(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
-    return row is not None
+    return reader.has(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
 
 
 def _is_lost(reader: Reader, owner_id: int, *, said_at: int) -> bool:
     """Returns whether anything of an owner was forgotten since `said_at` under a key that is lost."""
     lost = list(reader.seal.lost)
     marks = ", ".join("?" * len(lost))
-    row = reader.one(
+    return reader.has(
         f"select 1 from forgotten where owner_id = ? and key_id in ({marks}) and created_at >= ?",
         (owner_id, *lost, said_at),
     )
-    return row is not None
 
 
 def seal_all(tx: Transaction, *, now: int) -> None:

@@ -144,19 +144,18 @@ def window(reader: Reader, session: Session, *, limit: int) -> tuple[list[Messag
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
     """Returns a session's messages with ids from `first` to `last`, without erased ones."""
-    rows = reader.all(
+    return reader.each(
         _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
         (session_id, first, last),
+        message,
     )
-    return [message(row) for row in rows]
 
 
 def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
     """Returns when the last of these messages was recorded, in milliseconds UTC; None if there is none."""
-    row = reader.one(
+    return reader.id(
         "select max(recorded_at) as at from messages where id in (select value from json_each(?))", (message_ids,)
     )
-    return None if row is None or row["at"] is None else int(row["at"])
 
 
 def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[int]:
@@ -182,12 +181,11 @@ def last_ids(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
 
     Within a session ids follow the order of the commits: any later message there has a higher id.
     """
-    rows = reader.all(
+    return reader.pairs(
         "select session_id, max(id) as id from messages where session_id in (select value from json_each(?))"
         " group by session_id",
         (session_ids,),
     )
-    return {row["session_id"]: row["id"] for row in rows}
 
 
 def last_id(reader: Reader, session_id: int) -> int:
@@ -196,24 +194,24 @@ def last_id(reader: Reader, session_id: int) -> int:
 
 
 def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
-    row = reader.one(
+    return reader.first(
         _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
         # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and erased_at is null order by id desc limit 1",
         (session_id, platform_ref, author_id),
+        message,
     )
-    return None if row is None else message(row)
 
 
 def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[Message]:
     """Returns the messages that people said here under these platform ids, erased ones included."""
-    rows = reader.all(
+    return reader.each(
         _MESSAGE + " where id in (select max(id) from messages where session_id = ? and role = 'user'"
         # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and platform_ref in (select value from json_each(?)) group by platform_ref) order by id",
         (session_id, platform_refs),
+        message,
     )
-    return [message(row) for row in rows]
 
 
 def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
@@ -434,23 +432,20 @@ def answered_before(reader: Reader, chat_id: int) -> bool:
 
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
-    rows = reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
-    return [message(row) for row in rows]
+    return reader.each(_MESSAGE + " where turn_id = ? order by id", (turn_id,), message)
 
 
 def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> bool:
     """Keeps the completion of a running turn. Returns False if the turn has ended or has such a step already."""
-    kept = tx.one(
+    return tx.has(
         "insert into steps select ?, ?, ?, ? where exists (select 1 from turns where id = ? and state = 'running')"
         " on conflict do nothing returning n",
         (turn_id, n, completion, now, turn_id),
     )
-    return kept is not None
 
 
 def steps(reader: Reader, turn_id: int) -> list[str]:
-    rows = reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
-    return [row["completion"] for row in rows]
+    return reader.texts("select completion from steps where turn_id = ? order by n", (turn_id,))
 
 
 def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:

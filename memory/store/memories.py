@@ -523,7 +523,7 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
 
 def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> bool:
     """Returns whether another live row, except `besides`, holds in the place of this one."""
-    row = reader.one(
+    return reader.has(
         "select 1 from memories old join memories m on m.owner_id = old.owner_id and m.kind = old.kind"
         " and m.key = old.key and m.agent_id is not distinct from old.agent_id and m.subject = old.subject"
         " and m.subject_id is not distinct from old.subject_id where old.id = ? and m.valid_until is null and"
@@ -531,7 +531,6 @@ def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> boo
         " and m.id not in (select value from json_each(?))",
         (memory_id, [memory_id, *besides]),
     )
-    return row is not None
 
 
 def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
@@ -550,10 +549,11 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns these rows regardless of scope: for erasing, not for showing."""
-    rows = reader.all(
-        f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
+    return reader.each(
+        f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id",
+        (memory_ids,),
+        from_row,
     )
-    return [from_row(row) for row in rows]
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
@@ -568,8 +568,7 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 
 
 def short_id(reader: Reader, memory_id: int) -> str | None:
-    row = reader.one("select short_id from memories where id = ?", (memory_id,))
-    return None if row is None else str(row["short_id"])
+    return reader.text("select short_id from memories where id = ?", (memory_id,))
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
@@ -643,12 +642,11 @@ def older_reflections(reader: Reader, scope: Scope) -> list[int]:
 def last_reflection(reader: Reader, scope: Scope) -> int | None:
     """Returns the time (milliseconds UTC) at which a job made the newest reflection that still exists in a scope."""
     within = scope.predicate("m")
-    row = reader.one(
+    return reader.id(
         "select max(m.learned_at) as at from memories m where m.kind = 'reflection' and m.origin = 'derived'"
         f" and {within.sql}",
         within.parameters,
     )
-    return None if row is None or row["at"] is None else int(row["at"])
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
@@ -786,10 +784,9 @@ def _seen(
     a bound one is prepared at every run.
     """
     within = scope.predicate("m", by_id=by_id)
-    rows = reader.all(
-        f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
+    return reader.each(
+        f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters), from_row
     )
-    return [from_row(row) for row in rows]
 
 
 def _changed(tx: Transaction, memory_id: int) -> None:

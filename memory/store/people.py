@@ -106,8 +106,7 @@ def linked_identities(reader: Reader) -> list[Row]:
 
 
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
-    rows = reader.all("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
-    return {row["id"]: row["name"] for row in rows}
+    return reader.pairs("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
 
 
 def link(tx: Transaction, identity_id: int, other_id: int) -> None:
@@ -215,18 +214,16 @@ def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
 
 def followed_up(reader: Reader) -> list[int]:
     """Returns the identity that spoke last of each person who wants to be asked how their plans went."""
-    rows = reader.all(
+    return reader.ids(
         "select id from (select i.id, i.person_id,"
         " row_number() over (partition by i.person_id order by i.last_seen_at desc, i.id) as n"
         " from people p join identities i on i.person_id = p.id where p.follow_ups <> '') seen"
         " where n = 1 order by person_id"
     )
-    return [row["id"] for row in rows]
 
 
 def asked_on(reader: Reader, person_id: int) -> str:
-    row = reader.one("select followed_up_on from people where id = ?", (person_id,))
-    return "" if row is None else str(row["followed_up_on"])
+    return reader.text("select followed_up_on from people where id = ?", (person_id,)) or ""
 
 
 def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:

@@ -45,8 +45,7 @@ def agents(reader: Reader) -> list[int]:
 
 
 def agent_name(reader: Reader, agent_id: int) -> str:
-    row = reader.one("select name from agents where id = ?", (agent_id,))
-    return "" if row is None else str(row["name"])
+    return reader.text("select name from agents where id = ?", (agent_id,)) or ""
 
 
 def agent_owner(reader: Reader, agent_id: int) -> int:

@@ -54,8 +54,7 @@ _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
 def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
-    rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
-    return {row["doc"]: row["hash"] for row in rows}
+    return reader.pairs("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
 
 
 def enqueue(tx: Transaction, found: Mapping[int, Found], known: Mapping[int, bytes]) -> None:

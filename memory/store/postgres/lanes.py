@@ -72,8 +72,7 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
 
 
 def holder(reader: Reader, session_key: str) -> str | None:
-    row = reader.one("select holder from lanes where session_key = ?", (session_key,))
-    return None if row is None else str(row["holder"])
+    return reader.text("select holder from lanes where session_key = ?", (session_key,))
 
 
 def left_alone(reader: Reader, replica: str, *, unread: bool) -> dict[str, bool]:
@@ -95,17 +94,15 @@ def left_alone(reader: Reader, replica: str, *, unread: bool) -> dict[str, bool]
 def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:
     """Frees the sessions among a process's in which nothing is left to do; if it was `asked` to, all of them."""
     done = "" if asked else _DONE
-    rows = tx.all(
+    return tx.texts(
         "delete from lanes where holder = ? and session_key in (select value from json_each(?))"
         f"{done} returning session_key",
         (replica, list(session_keys)),
     )
-    return [str(row["session_key"]) for row in rows]
 
 
 def has_duty(reader: Reader, name: str) -> str | None:
-    row = reader.one("select holder from duties where name = ?", (name,))
-    return None if row is None else str(row["holder"])
+    return reader.text("select holder from duties where name = ?", (name,))
 
 
 def take_duty(tx: Transaction, name: str, replica: str) -> bool:

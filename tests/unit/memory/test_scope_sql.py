@@ -30,6 +30,8 @@ GUARDED = (
     "token_bits",
     "embedding_cache",
 )
+#: The methods of a transaction that ask a statement, their first argument.
+ASKING = {"all", "one", "ids", "number", "run", "insert", "id", "text", "has", "first", "each", "texts", "pairs"}
 #: Which condition belongs to which table: `owned` on memories would let rows of another agent through.
 CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned"}
 
@@ -393,7 +395,7 @@ def _functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]
 def _is_query(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
         return False
-    if node.func.attr not in ("all", "one", "ids", "number", "run", "insert"):
+    if node.func.attr not in ASKING:
         return False
     on = node.func.value
     return (on.id if isinstance(on, ast.Name) else getattr(on, "attr", "")) in ("reader", "tx", "_tx")
