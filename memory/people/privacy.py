@@ -110,18 +110,18 @@ class Privacy:
         If not, their earlier messages that are still unread are not learned from either.
         """
         person_id = anew(tx, context).speaker.person_id
-        people.learn_from(tx, person_id, learning)
+        people.put(tx, person_id, learning=int(learning))
         if not learning:
             history.unlearn_unread(tx, person_id)
 
     @in_write
     def learn_about(self, tx: Transaction, context: Context, about: bool) -> None:
-        people.learn_about(tx, anew(tx, context).speaker.person_id, about)
+        people.put(tx, anew(tx, context).speaker.person_id, about=int(about))
 
     @in_write
     def follow_up(self, tx: Transaction, context: Context, hours: str) -> None:
         """Sets the hours between which the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
-        people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours)
+        people.put(tx, anew(tx, context).speaker.person_id, follow_ups=hours)
 
     @in_write
     def is_code(self, tx: Transaction, context: Context, code: str) -> bool:

@@ -94,7 +94,7 @@ class FollowUps:
         )
         owner_id = chats.scope_of(tx, session, speaker.id).writes_to
         history.record(tx, session, None, [spoken], owner_id=owner_id, now=self._now())
-        people.note_follow_up(tx, speaker.person_id, still.today.isoformat())
+        people.put(tx, speaker.person_id, followed_up_on=still.today.isoformat())
         return session.key
 
     def _of(self, reader: Reader, identity_id: int) -> FollowUp | None:

@@ -79,17 +79,14 @@ def record(
     The session's row is written first, and so held until the end of the transaction: a second writer to this session
     waits before it is given an id or a position, and both follow the order of the commits.
     """
-    sitting, last = session.sitting, session.last_message_at
-    sittings = []
+    sittings, last = [session.sitting], session.last_message_at
     for utterance in utterances:
-        if last is not None and utterance.said_at - last > SITTING_GAP_MS:
-            sitting += 1
+        sittings.append(sittings[-1] + (last is not None and utterance.said_at - last > SITTING_GAP_MS))
         last = max(utterance.said_at, last or 0)
-        sittings.append(sitting)
-    chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
+    chats.put(tx, session.id, sitting=sittings[-1], last_message_at=last)
     recorded = [
         _recorded(tx, session, turn_id, utterance, sitting=its, owner_id=owner_id, now=now)
-        for utterance, its in zip(utterances, sittings, strict=True)
+        for utterance, its in zip(utterances, sittings[1:], strict=True)
     ]
     if findable := [one.id for one in recorded if one.nth is not None and one.recall]:
         documents.changed_messages(tx, findable)
@@ -189,8 +186,7 @@ def last_ids(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
 
 
 def last_id(reader: Reader, session_id: int) -> int:
-    row = reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
-    return int(row["id"]) if row is not None and row["id"] is not None else 0
+    return reader.number("select coalesce(max(id), 0) from messages where session_id = ?", (session_id,))
 
 
 def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
@@ -395,29 +391,25 @@ def fail_turns(tx: Transaction, turn_ids: Collection[int], *, error: str, now: i
 
 def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
     """Deletes the model's steps and the tools' results of these turns. Returns whether there were any."""
-    these = (turn_ids,)
-    steps = tx.all("delete from steps where turn_id in (select value from json_each(?)) returning turn_id", these)
-    effects = tx.all("delete from effects where turn_id in (select value from json_each(?)) returning turn_id", these)
-    return bool(steps or effects)
+    gone = [
+        tx.all(f"delete from {table} where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,))
+        for table in ("steps", "effects")
+    ]
+    return any(gone)
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    rows = reader.ids(
-        "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
-    )
-    return set(rows)
+    running = "select id from turns where state = 'running' and id in (select value from json_each(?))"
+    return set(reader.ids(running, (turn_ids,)))
 
 
 def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
-    rows = reader.ids(
-        "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
-        (session_ids,),
-    )
-    return set(rows)
+    running = "select id from turns where state = 'running' and session_id in (select value from json_each(?))"
+    return set(reader.ids(running, (session_ids,)))
 
 
 def has_failed(reader: Reader, turn_id: int) -> bool:
-    return reader.one("select 1 from turns where id = ? and state = 'failed'", (turn_id,)) is not None
+    return reader.has("select 1 from turns where id = ? and state = 'failed'", (turn_id,))
 
 
 def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
@@ -428,7 +420,7 @@ def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
 
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
-    return reader.one(f"{_ANSWERED} limit 1", (chat_id,)) is not None
+    return reader.has(f"{_ANSWERED} limit 1", (chat_id,))
 
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:

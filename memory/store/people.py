@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.store import chats, erasure, memories, questions, scopes
 from memory.store.chats import Session
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
         (now, platform, user_id, name),
     )
     if seen is not None:
-        return _speaker(seen, name)
+        return _speaker(seen)
     row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
         person_id = tx.insert("insert into people (created_at) values (?)", (now,))
@@ -66,31 +66,27 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
     if row["name"].casefold().split() != name.casefold().split():
         tx.run("update identities set named_at = ? where id = ?", (now, row["id"]))
     tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
-    return _speaker(row, name)
+    return replace(_speaker(row), name=name)
 
 
 def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
-    row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
-    return None if row is None else _speaker(row, row["name"])
+    return reader.first(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id), _speaker)
 
 
 def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
-    row = reader.one(_SPEAKER + " where i.id = ?", (identity_id,))
-    assert row is not None
-    return _speaker(row, row["name"])
+    speaker = reader.first(_SPEAKER + " where i.id = ?", (identity_id,), _speaker)
+    assert speaker is not None
+    return speaker
 
 
 def accounts(reader: Reader, identity_id: int) -> list[Account]:
     """Returns all identities of the person behind one, itself included, in the order they were first seen."""
-    rows = reader.all(
-        _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id", (identity_id,)
-    )
-    return [Account(**dict(row)) for row in rows]
+    theirs = " where i.person_id = (select person_id from identities where id = ?) order by i.id"
+    return reader.each(_ACCOUNT + theirs, (identity_id,), _account)
 
 
 def account(reader: Reader, identity_id: int) -> Account | None:
-    row = reader.one(_ACCOUNT + " where i.id = ?", (identity_id,))
-    return None if row is None else Account(**dict(row))
+    return reader.first(_ACCOUNT + " where i.id = ?", (identity_id,), _account)
 
 
 def all_identities(reader: Reader) -> list[Row]:
@@ -200,16 +196,10 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
     return [memory_id for memory_id, found in sides.items() if len(found) == 2]
 
 
-def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    tx.run("update people set learning = ? where id = ?", (int(learning), person_id))
-
-
-def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
-    tx.run("update people set about = ? where id = ?", (int(about), person_id))
-
-
-def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
-    tx.run("update people set follow_ups = ? where id = ?", (hours, person_id))
+def put(tx: Transaction, person_id: int, **settings: Value) -> None:
+    """Sets settings of a person, by the columns' names."""
+    marks = ", ".join(f"{name} = ?" for name in settings)
+    tx.run(f"update people set {marks} where id = ?", (*settings.values(), person_id))
 
 
 def followed_up(reader: Reader) -> list[int]:
@@ -224,10 +214,6 @@ def followed_up(reader: Reader) -> list[int]:
 
 def asked_on(reader: Reader, person_id: int) -> str:
     return reader.text("select followed_up_on from people where id = ?", (person_id,)) or ""
-
-
-def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:
-    tx.run("update people set followed_up_on = ? where id = ?", (day, person_id))
 
 
 def follow_ups_since(reader: Reader) -> list[Row]:
@@ -249,14 +235,6 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
         )
 
 
-def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
-    tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
-
-
-def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
-    tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
-
-
 def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
     tx.run(
         "update people set timezone = ? where id = (select i.person_id from owners o"
@@ -268,9 +246,9 @@ def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> Non
 def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
     """Sets whether a manner of talking is learned from now on: for this person or, in a group, for the group."""
     if session.private:
-        tx.run("update people set manner = ? where id = ?", (int(on), speaker.person_id))
+        put(tx, speaker.person_id, manner=int(on))
     else:
-        chats.set_manner(tx, session.chat_id, on)
+        tx.run("update chats set manner = ? where id = ?", (int(on), session.chat_id))
 
 
 def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
@@ -301,16 +279,10 @@ def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int
 
 
 def opted_out(reader: Reader) -> list[Row]:
-    return [
-        *reader.all(
-            "select i.platform, i.user_id, p.learning, 1 as about from identities i"
-            " join people p on p.id = i.person_id where p.learning = 0"
-        ),
-        *reader.all(
-            "select i.platform, i.user_id, 1 as learning, p.about from identities i"
-            " join people p on p.id = i.person_id where p.about = 0"
-        ),
-    ]
+    return reader.all(
+        "select i.platform, i.user_id, p.learning, p.about from identities i join people p on p.id = i.person_id"
+        " where p.learning = 0 or p.about = 0"
+    )
 
 
 def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
@@ -361,6 +333,9 @@ _ACCOUNT = (
 )
 
 
-def _speaker(row: Row, name: str) -> Speaker:
-    on = {setting: bool(row[setting]) for setting in ("learning", "about", "manner")}
-    return Speaker(**{**dict(row), **on, "name": name})
+def _speaker(row: Row) -> Speaker:
+    return Speaker(**{**dict(row), **{setting: bool(row[setting]) for setting in ("learning", "about", "manner")}})
+
+
+def _account(row: Row) -> Account:
+    return Account(**dict(row))
