@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memory.chat.identities import Where, Who
-from memory.context import Context, in_read
+from memory.context import Context, StorePart, in_read
 from memory.mailbox import outbox
 from memory.store import people, questions
-from memory.store.database import Database, Reader
+from memory.store.database import Reader
 from memory.store.questions import OpenQuestion, Question
 
 
-class OpenQuestions:
+class OpenQuestions(StorePart):
     """The questions of one store (`Service.questions`)."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     @in_read
     def before(self, reader: Reader, where: Where, who: Who) -> tuple[Question | None, bool]:

@@ -232,13 +232,12 @@ class Turns:
         `modelless`, what the messages tell and the reminders to come are read, too.
         """
         context = turn.context
-        hits = [] if budget is None else await self._found(turn, budget)
         ending = await self._ending(turn) if modelless and budget is not None else None
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
         size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
 
-        def looked(reader: Reader) -> TurnMaterial:
+        def looked(reader: Reader, hits: list[Hit]) -> TurnMaterial:
             scope = chats.scope_of(reader, context.session, context.speaker.id)
             reader.confine(scope, session_id=context.session.id)
             # Hits from before an account was linked or taken out may not be the speaker's any more.
@@ -254,18 +253,16 @@ class Turns:
                 reminders=tuple(one for one in reminders if one.first and one.next_at is not None),
             )
 
-        return await self._database.read(looked)
-
-    async def _found(self, turn: Turn, budget: Budget) -> list[Hit]:
         query = "\n".join(message.text for message in turn.said)
-        if not should_search(query):
-            return []
+        if budget is None or not should_search(query):
+            return await self._database.read(lambda reader: looked(reader, []))
         # The beginning of the turn has left changes.
         await self._search.feed()
-        return await self._search.find(
-            turn.context.scope,
+        return await self._search.find_and(
+            looked,
+            context.scope,
             query,
-            timezone=turn.context.timezone,
+            timezone=context.timezone,
             limit=budget.items * 2,
             besides={message.id for message in turn.said},
             older_reflections=False,

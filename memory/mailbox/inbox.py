@@ -77,7 +77,7 @@ def receive(
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
-    return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
+    return reader.has("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK))
 
 
 def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, Claimed]:
@@ -175,16 +175,9 @@ def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[s
         " order by p.key",
         (prefixes, platform, bot_id),
     )
-    return {
-        row["place"]: ToldBefore(
-            update_key=row["update_key"],
-            session_key=row["session_key"],
-            received_at=row["received_at"],
-            is_newest=bool(row["is_newest"]),
-            is_last=bool(row["is_last"]),
-        )
-        for row in rows
-    }
+    flags = ("is_newest", "is_last")
+    told = [dict(row) | {name: bool(row[name]) for name in flags} for row in rows]
+    return {row.pop("place"): ToldBefore(**row) for row in told}
 
 
 def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]:

@@ -248,14 +248,13 @@ class Mailbox:
     @in_write
     def set_aside(self, tx: Transaction, session_key: str, error: str) -> int | None:
         """Gives up the session's next row, or the one being sent, without reading it. Returns its id, or None."""
-        row = tx.one(
-            f"select min(id) as id from outbox where {UNSENT} and session_key = ? and state in ('pending', 'sending')",
+        row_id = tx.id(
+            f"select min(id) from outbox where {UNSENT} and session_key = ? and state in ('pending', 'sending')",
             (session_key,),
         )
-        if row is None or row["id"] is None:
-            return None
-        outbox.not_sent(tx, row["id"], "dead", error)
-        return int(row["id"])
+        if row_id is not None:
+            outbox.not_sent(tx, row_id, "dead", error)
+        return row_id
 
     @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
@@ -283,13 +282,13 @@ class Mailbox:
     def show_again(self, tx: Transaction, session_key: str, outbox_id: int, *, inbox_id: int, gone: Part) -> None:
         """Queues a row of unknown fate again at a person's request. If its fate is settled, the person gets `gone`."""
         inbox.expect_open(tx, inbox_id)
-        row = tx.one(
+        is_open = tx.has(
             # No longer offered: if its fate becomes unknown once more, the person is asked anew.
             "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"
             " where id = ? and session_key = ? and state = 'unknown' returning id",
             (self._now(), outbox_id, session_key),
         )
-        if row is None:
+        if not is_open:
             self._notice(tx, session_key, inbox_id, gone)
         inbox.end(tx, [inbox_id], error=None, now=self._now())
 
@@ -350,19 +349,17 @@ class Mailbox:
         Channels are named as in session keys.
         """
         theirs = f"{CHANNEL} in ({', '.join('?' for _ in channels)})"
-        inbound = reader.one(
-            f"select min(received_at) as at from inbox where {inbox.OPEN} and held = 0 and {theirs}", tuple(channels)
+        inbound = reader.id(
+            f"select min(received_at) from inbox where {inbox.OPEN} and held = 0 and {theirs}", tuple(channels)
         )
-        outbound = reader.one(
-            f"select min(created_at) as at from outbox where {UNSENT} and offered = 0"
+        outbound = reader.id(
+            f"select min(created_at) from outbox where {UNSENT} and offered = 0"
             " and not exists (select 1 from outbox first where first.session_key = outbox.session_key"
             " and first.state = 'pending' and first.not_before > ?)"
             f" and {theirs}",
             (self._now(), *channels),
         )
-        assert inbound is not None
-        assert outbound is not None
-        return inbound["at"], outbound["at"]
+        return inbound, outbound
 
     # Places -----------------------------------------------------------------------------------------------------
 

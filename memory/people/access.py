@@ -9,13 +9,13 @@ person in, once, and never a blocked one. Times are milliseconds UTC.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.context import reads, writes, writes_at
+from memory.context import StorePart, reads, writes, writes_at
 from memory.people.codes import PAIRING, Wrong
-from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 State: TypeAlias = Literal["allowed", "blocked"]
 Subject: TypeAlias = Literal["person", "group"]
@@ -181,12 +181,8 @@ def replace_kept(tx: Transaction, rows: Iterable[Row]) -> None:
         tx.run("insert into channel_state values (?, ?, ?)", tuple(row))
 
 
-class Access:
+class Access(StorePart):
     """One store's access decisions, and what its channels keep, by the configured ids of the channels."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     state = reads(state)
     grants = reads(grants)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.context import Context, in_read, in_write
+from memory.context import Context, StorePart, in_read, in_write
 from memory.store import people
-from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction
 from memory.store.people import Account
 
 #: The permissions of a key: to talk to an agent, to read memory, and to change it.
@@ -88,12 +88,8 @@ class Keyring:
         )
 
 
-class ApiKeys:
+class ApiKeys(StorePart):
     """The keys of one store (`Service.keys`). Keys are made and revoked here by the operator at the machine."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     @in_read
     def of(self, reader: Reader, context: Context) -> list[ApiKey]:

@@ -195,19 +195,18 @@ def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
             " where m.author_id in (select value from json_each(?2)) and m.erased_at is null",
             (owners, authors),
         )
-        files = reader.one(
-            "select count(*) as n from attachments a join messages m on m.id = a.message_id"
+        files = reader.number(
+            "select count(*) from attachments a join messages m on m.id = a.message_id"
             " where m.author_id in (select value from json_each(?2)) and m.erased_at is null"
             " and (?3 = 1 or m.owner_id in (select value from json_each(?1)))",
             (owners, authors, int(scope.private)),
         )
     assert said is not None
-    assert files is not None
     return HeldCounts(
         here=said["here"],
         elsewhere=said["everywhere"] - said["here"],
         groups=said["groups"],
-        files=files["n"],
+        files=files,
         since=said["since"],
     )
 

@@ -10,13 +10,12 @@ UTC.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from memory.context import reads, reads_at, writes, writes_at
+from memory.context import StorePart, reads, reads_at, writes, writes_at
 from memory.store import people
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Reader, Transaction
 
 CODE_MS: Final = 10 * 60_000
 IDLE_MS: Final = 14 * 24 * 3_600_000
@@ -142,11 +141,7 @@ def _called(reader: Reader, platform: str, user_id: str) -> str:
     return user_id if known is None else known.name or user_id
 
 
-class Visits:
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
-
+class Visits(StorePart):
     open_code = writes_at(open_code)
     sign_in = writes_at(sign_in)
     account_of = reads_at(account_of)

@@ -151,14 +151,12 @@ def note_reworded(tx: Transaction, *, now: int) -> None:
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
-    row = reader.one(_ERASURE + " where inbox_id = ?", (inbox_id,))
-    return None if row is None else Erasure(**dict(row))
+    return reader.first(_ERASURE + " where inbox_id = ?", (inbox_id,), _erasure)
 
 
 def unscrubbed(reader: Reader) -> list[Erasure]:
     """Returns the erasures that may have left a trace in the files, oldest first."""
-    rows = reader.all(_ERASURE + " where scrubbed_at is null order by id")
-    return [Erasure(**dict(row)) for row in rows]
+    return reader.each(_ERASURE + " where scrubbed_at is null order by id", (), _erasure)
 
 
 def unlisted(reader: Reader) -> list[Row]:
@@ -172,7 +170,7 @@ def on_request(reader: Reader) -> list[Row]:
 
 
 def is_recorded(reader: Reader, what: str, *, erased_at: int) -> bool:
-    return reader.one("select 1 from erasures where erased_at = ? and what = ?", (erased_at, what)) is not None
+    return reader.has("select 1 from erasures where erased_at = ? and what = ?", (erased_at, what))
 
 
 def listed(tx: Transaction, erasure_ids: Iterable[int], *, now: int) -> None:
@@ -194,6 +192,10 @@ def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
     """Records that no byte of these erasures' words is left in the files."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set scrubbed_at = ? where id = ?", (now, erasure_id))
+
+
+def _erasure(row: Row) -> Erasure:
+    return Erasure(**dict(row))
 
 
 _ERASURE = "select id, what, counts, erased_at, ended_at, scrubbed_at from erasures"
@@ -294,11 +296,11 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
         return False  # nothing was ever forgotten here
     hashes = reader.seal.all_of(_hashed(salt, key, value))
     marks = ", ".join("?" * len(hashes))
-    owned = reader.one(
+    owned = reader.has(
         f"select 1 from forgotten where owner_id = ? and hash in ({marks}) and created_at >= ?",
         (owner_id, *hashes, said_at),
     )
-    if owned is not None or _is_lost(reader, owner_id, said_at=said_at):
+    if owned or _is_lost(reader, owner_id, said_at=said_at):
         return True
     names = [f"{name} {key}" for name in _names_of(reader, owner_id)]
     hashes = [one for name in names for one in reader.seal.all_of(_hashed(salt, name, value))]

@@ -391,21 +391,28 @@ def fail_turns(tx: Transaction, turn_ids: Collection[int], *, error: str, now: i
 
 def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
     """Deletes the model's steps and the tools' results of these turns. Returns whether there were any."""
-    gone = [
-        tx.all(f"delete from {table} where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,))
-        for table in ("steps", "effects")
-    ]
-    return any(gone)
+    steps = tx.all("delete from steps where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,))
+    effects = tx.all(
+        "delete from effects where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,)
+    )
+    return bool(steps or effects)
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    running = "select id from turns where state = 'running' and id in (select value from json_each(?))"
-    return set(reader.ids(running, (turn_ids,)))
+    return set(
+        reader.ids(
+            "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
+        )
+    )
 
 
 def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
-    running = "select id from turns where state = 'running' and session_id in (select value from json_each(?))"
-    return set(reader.ids(running, (session_ids,)))
+    return set(
+        reader.ids(
+            "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
+            (session_ids,),
+        )
+    )
 
 
 def has_failed(reader: Reader, turn_id: int) -> bool:

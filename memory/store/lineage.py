@@ -203,8 +203,8 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     within = scope.owned("m")
     with reader.within(scope, elsewhere=True):
         rows = reader.all(
-            "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref,"
-            " t.key, t.id as session_id"
+            "select s.memory_id, m.id as message_id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at,"
+            " m.platform_ref, t.key as session_key, t.id as session_id"
             " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
             " where s.memory_id in (select value from json_each(?))"
             f" and ({within.sql} or m.author_id in (select value from json_each(?))) order by m.id",
@@ -213,15 +213,13 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     by_memory: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:
+        is_here = row["said_at"] >= moved.get(row["session_id"], 0)
+        source = {name: row[name] for name in ("message_id", "said_at", "author_id", "author_name", "session_key")}
         by_memory[row["memory_id"]].append(
             Source(
-                message_id=row["id"],
-                said_at=row["said_at"],
-                author_id=row["author_id"],
-                author_name=row["author_name"],
+                **source,
                 text=row["text"] if row["erased_at"] is None else None,
-                session_key=row["key"],
-                platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
+                platform_ref=row["platform_ref"] if is_here else None,
             )
         )
     return by_memory

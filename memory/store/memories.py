@@ -138,8 +138,11 @@ def draft_of(memory: Memory, **changed: Any) -> Draft:
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
-    taken = "select 1 from memories where short_id = ?"
-    short_id = next(candidate for candidate in iter(new_id, None) if not tx.has(taken, (candidate,)))
+    short_id = next(
+        candidate
+        for candidate in iter(new_id, None)
+        if not tx.has("select 1 from memories where short_id = ?", (candidate,))
+    )
     columns: dict[str, Value] = {
         **{field.name: getattr(draft, field.name) for field in fields(Draft)},
         "short_id": short_id,

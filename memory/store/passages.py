@@ -179,9 +179,7 @@ def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
 @walled
 def count(reader: Reader, scope: Scope) -> int:
     within = scope.owned("m")
-    row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
-    assert row is not None
-    return int(row["n"])
+    return reader.number(f"select count(*) from messages m where {_FINDABLE} and {within.sql}", within.parameters)
 
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:

@@ -81,8 +81,11 @@ def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
 
 def accounts(reader: Reader, identity_id: int) -> list[Account]:
     """Returns all identities of the person behind one, itself included, in the order they were first seen."""
-    theirs = " where i.person_id = (select person_id from identities where id = ?) order by i.id"
-    return reader.each(_ACCOUNT + theirs, (identity_id,), _account)
+    return reader.each(
+        _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id",
+        (identity_id,),
+        _account,
+    )
 
 
 def account(reader: Reader, identity_id: int) -> Account | None:

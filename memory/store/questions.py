@@ -82,11 +82,7 @@ def open_to_any(reader: Reader, asker_ids: Sequence[int], *, now: int) -> list[O
     )
     return [
         OpenQuestion(
-            question=_question(row),
-            session_key=row["session_key"],
-            user_id=row["user_id"],
-            name=row["name"],
-            expires_at=row["expires_at"],
+            question=_question(row), **{name: row[name] for name in ("session_key", "user_id", "name", "expires_at")}
         )
         for row in rows
     ]

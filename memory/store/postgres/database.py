@@ -92,7 +92,7 @@ class PostgresDatabase(Database):
         self.path = path
         self.seal = seal
         self.share = OwnShare()
-        self.on_index_damage: Callable[[], None] = _nothing
+        self.on_index_damage: Callable[[], None] = lambda: None
         self._writer = writer
         self._readers = readers
         self._signals = signals
@@ -411,7 +411,3 @@ async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], 
         raise storage_error(exc) from exc
     finally:
         await connection.close()
-
-
-def _nothing() -> None:
-    """Does nothing: the default of `Database.on_index_damage`."""
