@@ -221,7 +221,8 @@ class Compaction:
             if not _stands(tx, cut):
                 return False
             chats.compact(tx, cut.session.id, after=cut.older[-1].id, summary=made.text or None, task=made.task)
-            if notice is not None and made.text and _worth_telling(cut, done):
+            is_first = done.messages > 0 and not cut.before.text
+            if notice is not None and made.text and (is_first or done.messages >= _WORTH_TELLING):
                 pieces = notice(done)
                 self._mailbox.post(tx, Outgoing(session_key=cut.session.key, pieces=pieces, kind="notice"))
             return True
@@ -291,10 +292,6 @@ def _stands(reader: Reader, cut: _Cut) -> bool:
     said = history.between(reader, now.id, cut.older[0].id, cut.older[-1].id)
     read = {message.id: (message.text, message.recall) for message in cut.covered}
     return read.items() <= {message.id: (message.text, message.recall) for message in said}.items()
-
-
-def _worth_telling(cut: _Cut, done: Compacted) -> bool:
-    return done.messages >= _WORTH_TELLING or (done.messages > 0 and not cut.before.text)
 
 
 def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> bool:

@@ -192,7 +192,11 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
             deployment=await self._database.read(self._database.deployment),
-            set_aside=0 if self._database.damage else await self._database.read(_set_aside),
+            set_aside=0
+            if self._database.damage
+            else await self._database.read(
+                lambda reader: refusals.count_set_aside(reader) + extractions.count_parked(reader)
+            ),
         )
 
     @in_read
@@ -220,13 +224,8 @@ class Stats:
 
     @in_read
     def rows(self, reader: Reader) -> Mapping[str, int]:
-        return {
-            "messages": reader.number("select count(*) from messages"),
-            "memories": reader.number("select count(*) from memories"),
-            "people": reader.number("select count(*) from people"),
-            "chats": reader.number("select count(*) from chats"),
-            "reminders": reader.number("select count(*) from reminders"),
-        }
+        tables = ("messages", "memories", "people", "chats", "reminders")
+        return {table: reader.number(f"select count(*) from {table}") for table in tables}
 
     @in_read
     def usage(self, reader: Reader, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
@@ -297,10 +296,6 @@ class Stats:
             )
 
         return await self._database.read(act)
-
-
-def _set_aside(reader: Reader) -> int:
-    return refusals.count_set_aside(reader) + extractions.count_parked(reader)
 
 
 def _used(reader: Reader, which: str, parameters: Sequence[Parameter]) -> list[Used]:

@@ -49,7 +49,8 @@ def extract(text: str) -> list[Named]:
     Reads the first `READ_CHARS` characters and returns at most `NAMES_LIMIT` names.
     """
     text = text[:READ_CHARS]
-    return _distinct(Named(type=span.type, name=_written(text, span)) for span in _longest(_spans(text)))
+    found = ((span.type, text[span.start : span.end]) for span in _longest(_spans(text)))
+    return _distinct(Named(type=kind, name=" ".join(name.split())) for kind, name in found)
 
 
 def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
@@ -154,10 +155,6 @@ def _settled(cluster: list[_Span]) -> list[_Span]:
         if all(span.end <= other.start or span.start >= other.end for other in kept):
             kept.append(span)
     return sorted(kept, key=lambda span: span.start)
-
-
-def _written(text: str, span: _Span) -> str:
-    return " ".join(text[span.start : span.end].split())
 
 
 def _spans(text: str) -> Iterator[_Span]:
@@ -352,7 +349,8 @@ def _capitalised(text: str) -> Iterator[_Span]:
             and kind == "other"
             and _starts_sentence(text, start)
             and words[0] not in inside
-            and not _odd_capitals(words[0])
+            and not any(char.isupper() for char in words[0][1:])
+            and not any(char.isdigit() for char in words[0])
         ):
             continue
         yield _Span(start=start, end=end, type=kind, sure=0 if kind == "other" else 1)
@@ -374,7 +372,9 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             yield from _part(text, part)
             part = []
             continue
-        if not part and _is_verb(word) and _begins_entry(text, word_start) and not _SAYS.match(text, word_end):
+        before = text[max(0, word_start - _BEFORE) : word_start]
+        begins = _starts_sentence(text, word_start) or _ENTRY.search(before) is not None
+        if not part and _is_verb(word) and begins and not _SAYS.match(text, word_end):
             continue
         part.append((word_start, word_end))
         # "Anna's" ends a name, but not in "St. Mary's Hospital".
@@ -402,19 +402,11 @@ def _starts_sentence(text: str, start: int) -> bool:
     return not before or before[-1] in _START_MARKS
 
 
-def _begins_entry(text: str, start: int) -> bool:
-    return _starts_sentence(text, start) or _ENTRY.search(text[max(0, start - _BEFORE) : start]) is not None
-
-
 def _is_verb(word: str) -> bool:
     folded = word.casefold()
     if folded in _VERBS:
         return True
     return len(word) > 3 and word[1:].islower() and word.isalpha() and word.endswith("ed") and folded not in _NO_VERBS
-
-
-def _odd_capitals(word: str) -> bool:
-    return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
 
 
 def _kind(text: str, start: int, end: int) -> Type:

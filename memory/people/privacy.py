@@ -176,7 +176,9 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         said=said,
         since=min(times, default=None),
         looks=tuple(looks(reader, owners, looks_shown, before=looks_before)),
-        all_looks=_count_looks(reader, owners),
+        all_looks=reader.number(
+            "select count(*) from looks where owner_id in (select value from json_each(?))", (owners,)
+        ),
         accounts=tuple(accounts),
         reminders=len(reminding.of_reach(reader, reminding.reach(scope, session))),
     )
@@ -217,12 +219,6 @@ def note_look(
     tx.run(
         "insert into looks (owner_id, admin_id, agent_id, action, found, looked_at) values (?, ?, ?, ?, ?, ?)",
         (owner_id, admin_id, agent_id, action, found, now),
-    )
-
-
-def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
-    return reader.number(
-        "select count(*) from looks where owner_id in (select value from json_each(?))", (list(owner_ids),)
     )
 
 

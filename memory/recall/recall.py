@@ -218,7 +218,8 @@ class _Placing:
     def take_reflection(self, hit: Hit, memory: Memory) -> str:
         """Returns as much of a reflection as has room, which is then taken; "" if nothing has."""
         share = min(self._room, int(self._budget.tokens * REFLECTION_SHARE)) - _RENDERING
-        shown = _summary(memory, share, self._count_tokens)
+        share -= self._count_tokens(memory.key)
+        shown = beginning(memory.value, lambda text: self._count_tokens(text) <= share)
         if not shown or len(self._taken) == self._budget.items:
             return ""
         self._taken.append(hit)
@@ -273,10 +274,6 @@ def _latest_reflection(hits: Sequence[Hit]) -> int | None:
     found = [hit.memory for hit in hits if hit.memory is not None and hit.memory.kind == "reflection"]
     live = [memory for memory in found if memory.live]
     return max(live, key=lambda memory: (memory.learned_at, memory.id)).id if live else None
-
-
-def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
 
 
 def _as_of(memory: Memory, moment: int) -> Memory:

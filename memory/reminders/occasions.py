@@ -6,8 +6,8 @@ is not sure to happen, only ends or is due on its day, repeats, or touches illne
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
@@ -100,26 +100,18 @@ def language(plan: Occasion) -> str | None:
 
 def _read(text: str, told: date) -> Reading | None:
     now = datetime.combine(told, time(0, 0, 1), UTC)
-    for code in _tongues(text):
+    known = language_of(text)
+    for code in [known] if known in LANGUAGES else LANGUAGES:
         read = read_time(text, language=code, now=now)
         if isinstance(read, Reading):
             return read if read.rule is None and read.first.date() > told else None
     return None
 
 
-def _tongues(text: str) -> Iterator[str]:
-    known = language_of(text)
-    yield from [known] if known in LANGUAGES else LANGUAGES
-
-
 def _day(year: int, month: int, day: int) -> date | None:
-    if (month, day) == (2, 29) and not _is_leap(year):
+    if (month, day) == (2, 29) and not calendar.isleap(year):
         return date(year, 2, 28)
     try:
         return date(year, month, day)
     except ValueError:
         return None
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

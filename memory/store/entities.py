@@ -255,7 +255,8 @@ def _check(tx: Transaction, entity_id: int) -> None:
     ]
     held = tx.one("select owner_id, type, name, norm from entities where id = ?", (entity_id,))
     assert held is not None  # it was linked a moment ago
-    spellings = [held["name"], *_aliases(tx, entity_id)]
+    aliases = tx.texts("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
+    spellings = [held["name"], *aliases]
     kept = [name for name in spellings if any(_occurrences(_folded(name), text) for text in texts)]
     if not kept:
         tx.run("delete from entities where id = ?", (entity_id,))
@@ -338,10 +339,6 @@ def _count(tx: Transaction, entity_id: int) -> None:
         " where id = ?",
         (entity_id,),
     )
-
-
-def _aliases(reader: Reader, entity_id: int) -> list[str]:
-    return reader.texts("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,10 @@
 """The columns that hold people's words, and the sealed hashes by which a forgotten statement is recognised.
 
-Invariants: Every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
-compares this list with the database. A new column is entered here, which decides whether a forget has to reach it. A
-forgotten statement leaves only a hash, sealed with a key that lies beside the store (`sealing`). With that key the hash
-is enough to recognise the statement; without the key it is not enough even to try guesses.
+Invariants: Every text column that may hold words is listed; a test compares this list, and its own of the plain ones
+(ids, keys, states, figures, dates), with the database. A new column is entered in either, which decides whether a
+forget has to reach it. A forgotten statement leaves only a hash, sealed with a key that lies beside the store
+(`sealing`). With that key the hash is enough to recognise the statement; without the key it is not enough even to try
+guesses.
 """
 
 from __future__ import annotations
@@ -48,52 +49,6 @@ NULLABLE: Final = frozenset(
         ("attachments", "data"), ("outbox", "file"),
     }
 )  # fmt: skip
-
-#: Text columns without people's words: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
-PLAIN: Final[dict[str, tuple[str, ...]]] = {
-    "store_settings": ("name", "value"),
-    "migrations": ("name",),
-    "replicas": ("id",),
-    "lanes": ("session_key", "holder"),
-    "duties": ("name", "holder"),
-    "commits": ("writer",),
-    "agents": ("name", "entities"),
-    "people": ("language", "timezone", "follow_ups", "followed_up_on"),
-    "identities": ("platform", "user_id"),
-    "chats": ("platform", "kind"),
-    "chat_aliases": ("platform", "reference"),
-    "owners": ("kind", "thread"),
-    "sessions": ("key", "thread", "snapshot", "chosen_model"),
-    "turns": ("state", "error"),
-    "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
-    "effects": ("tool", "state"),
-    "inbox": ("platform", "bot_id", "update_key", "session_key", "state", "error"),
-    "outbox": ("session_key", "kind", "reply_to", "state", "run", "platform_ref", "error", "edits"),
-    "access": ("channel", "subject", "reference", "state", "granted_by"),
-    "pairings": ("channel",),
-    "pairing_tries": ("channel", "user_id"),
-    "web_codes": ("channel", "platform", "user_id", "agent"),
-    "web_sessions": ("channel", "platform", "user_id", "agent"),
-    "looks": ("action",),
-    "erasures": ("what", "counts"),
-    "forgotten": ("key_id",),
-    "forgotten_named": ("key_id",),
-    "imports": ("short_id", "format", "digest", "state", "counts"),
-    "questions": ("purpose", "payload", "choices", "preset", "state", "answer"),
-    "channel_state": ("channel", "name"),
-    "attachments": ("kind", "media_type", "state", "why"),
-    "memories": ("short_id", "kind", "category", "flags", "origin", "local_date"),
-    "entities": ("type",),
-    "recalls": ("item", "placed", "parts"),
-    "extractions": ("reason", "state", "error"),
-    "usage": ("purpose", "model"),
-    "job_runs": ("job", "period", "state", "error", "result"),
-    "job_items": ("state", "counts", "undo"),
-    "comparisons": ("verdict", "why", "answer"),
-    "refusals": ("job",),
-    "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
-    "api_keys": ("channel", "scopes"),
-}
 
 
 def emptied(table: str, *, besides: Sequence[str] = ()) -> str:

@@ -262,7 +262,10 @@ class _Telling:
             self._tell(stem(word), counted="" if part[0].isupper() else self._number)
 
     def reads_unspaced(self, run: str) -> None:
-        denials = {found.start() for found in _UNSPACED_NEGATION.finditer(_NO_NEGATION.sub(_blank, run))}
+        denials = {
+            found.start()
+            for found in _UNSPACED_NEGATION.finditer(_NO_NEGATION.sub(lambda match: " " * len(match[0]), run))
+        }
         numbers = {found.start(): found for found in _UNSPACED_NUMBERS.finditer(run)}
         end = 0
         for unit in UNIT.finditer(run):
@@ -288,10 +291,6 @@ class _Telling:
     def _tell(self, word: str, *, counted: str) -> None:
         self.items.append(Term(word=word, denied=self._denied, counted=counted))
         self._reach, self._number = max(0, self._reach - 1), ""
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match.group())
 
 
 def _starts_sentence(gap: str, before: list[str]) -> bool:

@@ -292,7 +292,8 @@ class SqliteDatabase(Database):
             raise StoreDamaged(self.damage)
 
         def run(connection: sqlite3.Connection) -> T:
-            result = _committed(connection, act, self.seal)
+            with _transaction(connection):
+                result = act(SqliteTransaction(connection, self.seal))
             self._shorten_log(connection)
             return result
 
@@ -592,11 +593,6 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
-
-
-def _committed(connection: sqlite3.Connection, act: Callable[[SqliteTransaction], T], seal: Seal) -> T:
-    with _transaction(connection):
-        return act(SqliteTransaction(connection, seal))
 
 
 def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T], seal: Seal | None = None) -> T:

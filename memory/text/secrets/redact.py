@@ -13,7 +13,7 @@ masked as one: the unread part may be a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import count
 from typing import Final, TypeAlias
@@ -86,14 +86,7 @@ def _spans(text: str) -> list[_Span]:
     plain, places = folded_with_places(text)
     found: list[tuple[int, int, int, str]] = []
     end = min(_collect(looks, found, len(plain)) for looks in (_opened(plain), *_shaped(plain)))
-    spans: list[_Span] = []
-    for start, _, stop, label in sorted(found):
-        if start >= end:
-            break
-        if spans and start < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]), spans[-1][2])
-        else:
-            spans.append((start, stop, label))
+    spans = _merged((start, stop, label) for start, _, stop, label in sorted(found) if start < end)
     if end < len(plain):
         # A place may lie behind the beginning of its secret, so go back to a gap between words.
         gap = re.compile(r"\S{0,200}\Z").search(plain, max(0, end - 200), end)
@@ -105,13 +98,18 @@ def _spans(text: str) -> list[_Span]:
 def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span]:
     """Returns start, end and label of the likely secrets in a text without one that a rule finds."""
     plain, places = folded_with_places(text)
+    return [(places[start], places[end], label) for start, end, label in _merged(sorted(likely(plain)))]
+
+
+def _merged(found: Iterable[_Span]) -> list[_Span]:
+    """Returns spans in order, those that overlap as one with the label of the first."""
     spans: list[_Span] = []
-    for start, end, label in sorted(likely(plain)):
+    for start, end, label in found:
         if spans and start < spans[-1][1]:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]), spans[-1][2])
         else:
             spans.append((start, end, label))
-    return [(places[start], places[end], label) for start, end, label in spans]
+    return spans
 
 
 def _collect(

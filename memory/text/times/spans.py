@@ -160,7 +160,14 @@ def _atoms(text: str, day: date, looks: Looks, language: str | None, *, known: b
             by_language = {
                 code: [atom for atom in by_language[code] if _is_sure(text, atom, code)] for code in by_language
             }
-        codes = _meant(text, told, {code: _covered(folded, atoms, day) for code, atoms in by_language.items()})
+        codes = _meant(
+            text,
+            told,
+            {
+                code: sum(span.end - span.start for span in _bounded(folded, atoms, day))
+                for code, atoms in by_language.items()
+            },
+        )
     if len(codes) == 1:
         return by_language[codes[0]]
     return _joined(folded, _narrowed(folded, _longest([atom for code in codes for atom in by_language[code]])), looks)
@@ -169,10 +176,6 @@ def _atoms(text: str, day: date, looks: Looks, language: str | None, *, known: b
 def _is_sure(text: str, atom: _Atom, code: str) -> bool:
     word = text[atom.start : atom.end]
     return word == text.strip() or not is_common_in_another(word, code)
-
-
-def _covered(folded: str, atoms: list[_Atom], day: date) -> int:
-    return sum(span.end - span.start for span in _bounded(folded, atoms, day))
 
 
 def _tongues(folded: str) -> list[str]:
