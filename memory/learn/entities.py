@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import structlog
 
+from languages.reading import shipped
 from memory import keys
 from memory.child import command, environment
 from memory.learn import spacy_names
@@ -249,50 +250,14 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_COMMON: Final = _set(
-    """
-    i i'm i've i'll i'd im ok okay yes no yeah yep hi hello hey thanks thank please sorry well so and but or if then
-    when what where who why how which this that these those the a an my your his her our their its it he she we they you
-    there here now today tomorrow yesterday tonight also just maybe actually
-    really oh ah wow lol btw fyi asap tbh imo
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-    october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
-    christmas easter halloween thanksgiving
-    english chinese french german spanish italian portuguese russian japanese korean arabic hindi mandarin cantonese
-    american british european asian african
-    mom mum dad mother father grandma grandpa sir madam god
-    tv pc am pm usa uk eu id url api faq pdf html css json http https sql cpu gpu ram ai ml it hr ceo cto
-    """
+_COMMON, _VERBS, _NO_VERBS, _ORGANIZATION, _LOCATION = (
+    _set(words) for words in shipped("memory.learn", "names.yaml").values()
 )
-#: Irregular pasts and the verbs with which notes on a person begin, without those that are names (Drew, Rose, Sung).
-_VERBS: Final = _set(
-    """
-    ate became began bought broke brought built came caught chose did drank drove fell felt flew forgot found gave got
-    grew had heard held kept knew learnt left lent lost made meant met paid ran rode said saw sent slept sold spent
-    spoke stole swam taught thought threw told took tried understood was went were woke wore wrote
-    enjoys has hates is likes lives loves owns plays prefers studies teaches wants works
-    """
-)
-#: Words in "-ed" that are names or the beginnings of names.
-_NO_VERBS: Final = _set(
-    """
-    abed advanced ahmed alfred allied aldred associated consolidated creed eldred ethelred federated fred hamed jared
-    javed khaled majed manfred mohamed mohammed muhammed naveed obed rashed reed sacred saeed sayed shahed siegfred
-    speed swed syed tweed unified united waleed wicked wilfred winfred winifred
-    """
-)
+
+
 #: The mark before an entry of a list, and pronouns before a verb.
 _ENTRY: Final = re.compile(
     r"(?:(?:^|\n)\s*(?:\d{1,3}|[a-zA-Z])[.)]|[,;)]|\b(?:i|we|he|she|they|you|and|then))\s*$", re.I
-)
-_ORGANIZATION: Final = _set(
-    "inc inc. ltd llc gmbh corp corporation company co ag plc university college institute hospital school bank"
-    " foundation association society agency ministry department labs lab studio studios group airlines museum orchestra"
-    " club church academy"
-)
-_LOCATION: Final = _set(
-    "street avenue road park city river lake mountain mountains island islands beach airport station bridge square"
-    " valley county province bay ocean sea desert forest"
 )
 _AT_WORK = (
     "work(?:s|ed|ing)? (?:at|for)|job at|hired by|intern(?:ed|ing)? at|employed (?:by|at)|join(?:s|ed|ing)?"
