@@ -48,17 +48,11 @@ _ENDED: Final = "it has ended meanwhile, or another process answers it, too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One inbox row's message, ready for history. `said_at` is in milliseconds UTC."""
+class Said(Utterance):
+    """One inbox row's message, ready for history."""
 
     inbox_id: int
-    text: str
-    tokens: int
-    said_at: int
-    platform_ref: str | None
-    reply_to: str | None
-    learn: bool
-    recall: bool = True
+    role: str = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,17 +143,12 @@ class Turns:
             turn_id,
             owner_id=context.scope.writes_to,
             utterances=[
-                Utterance(
-                    role="user",
-                    text=message.text,
-                    tokens=message.tokens,
-                    said_at=message.said_at,
+                replace(
+                    message,
                     learn=message.learn and learning,
                     recall=message.recall and learning,
                     author_id=context.speaker.id,
                     author_name=who.name,
-                    platform_ref=message.platform_ref,
-                    reply_to=message.reply_to,
                 )
                 for message in said
             ],
@@ -474,4 +463,4 @@ class Turns:
                 replaces=proposal.replaces,
             )
         if not extractions.unread_before(tx, session.id, turn.said[0].id):
-            extractions.mark_read(tx, session.id, turn.said[-1].id)
+            chats.mark_read(tx, session.id, turn.said[-1].id)

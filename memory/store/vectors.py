@@ -89,7 +89,7 @@ def embed_all(tx: Transaction) -> None:
 
 
 def waiting(reader: Reader, *, limit: int) -> list[int]:
-    return [row["doc"] for row in reader.all("select doc from unembedded order by doc desc limit ?", (limit,))]
+    return reader.ids("select doc from unembedded order by doc desc limit ?", (limit,))
 
 
 def count_waiting(reader: Reader) -> int:
@@ -105,11 +105,10 @@ def count_refused(reader: Reader) -> int:
 
 
 def lacks(reader: Reader, doc: int) -> tuple[bool, bool]:
-    has_vectors = reader.one(
+    has_vectors = reader.has(
         "select 1 from vectors v join vector_signs s using (partition, doc, chunk) where v.doc = ? limit 1", (doc,)
     )
-    has_bits = reader.one("select 1 from token_bits where doc = ?", (doc,))
-    return has_vectors is None, has_bits is None
+    return not has_vectors, not reader.has("select 1 from token_bits where doc = ?", (doc,))
 
 
 def cache(tx: Transaction, doc: int, made: Mapping[bytes, Vector], *, now: int) -> None:
