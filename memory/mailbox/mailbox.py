@@ -59,7 +59,7 @@ def _in_lane(
     @wraps(act)
     async def method(self: Mailbox, place: Place, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = of_lane(place if isinstance(place, str) else place.session_key)
-        return await self._database.write(lambda tx: act(self, tx, place, *args, **kwargs), keys=[key])
+        return await self._database.write(lambda tx: act(self, tx, place, *args, **kwargs), keys=[key], single=True)
 
     return method
 
@@ -108,7 +108,7 @@ class Mailbox:
                 self._notice(tx, session_key, inbox_id, held)
             return inbox_id
 
-        inbox_id = await self._database.write(act, keys=[of_lane(session_key)])
+        inbox_id = await self._database.write(act, keys=[of_lane(session_key)], single=held is None)
         if inbox_id is not None and held is not None:
             self._noted.add(session_key)
         return inbox_id

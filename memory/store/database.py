@@ -203,7 +203,14 @@ class Database(Protocol):
         """The share of the store's work that falls to this process: all of it, unless the engine says otherwise."""
         return OwnShare()
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         With `keys` it may run beside the transactions of other processes that name none of them, so it reads and
@@ -213,6 +220,8 @@ class Database(Protocol):
         A write that is not `durable` may be lost in a crash of the database's server, unless a durable one followed it.
         This is for data that is made again then and gives no ids, since the server may give the same once more. A file
         waits for its disk as it is configured.
+
+        With `single`, `act` asks one statement, or a second that need not be committed together with the first.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """

@@ -23,7 +23,7 @@ from tests.kit.talk import private
 
 #: The most statements of a turn, with the beginning and end of each of its transactions. On PostgreSQL two more take
 #: locks and look whether the process is still there.
-MOST = 54
+MOST = 48
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 

@@ -154,7 +154,14 @@ class PostgresDatabase(Database):
             raise
         return database
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         act = rehearsed(act) if self.twice else act
         until = time.monotonic() + _WAITED
         while True:

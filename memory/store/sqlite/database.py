@@ -280,19 +280,26 @@ class SqliteDatabase(Database):
             database._check = asyncio.create_task(database._look(free_pages=False))
         return database
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
-        return await self._write(rehearsed(act) if self.twice else act)
+        return await self._write(rehearsed(act) if self.twice else act, single=single)
 
-    async def _write(self, act: Callable[[SqliteTransaction], T]) -> T:
+    async def _write(self, act: Callable[[SqliteTransaction], T], *, single: bool = False) -> T:
         if self.damage is not None:
             raise StoreDamaged(self.damage)
 
         def run(connection: sqlite3.Connection) -> T:
-            with _transaction(connection):
+            with _transaction(connection, begins=not single):
                 result = act(SqliteTransaction(connection, self.seal))
             self._shorten_log(connection)
             return result
@@ -580,15 +587,18 @@ def _vacuum(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def _transaction(connection: sqlite3.Connection, *, begins: bool = True) -> Iterator[None]:
+    """Makes a transaction of the block; without `begins` each of its statements is one of its own."""
     if connection.in_transaction:
         # A transaction that could not even be rolled back, because the disk failed.
         connection.execute("rollback")
-    connection.execute("begin immediate")
+    if begins:
+        connection.execute("begin immediate")
     try:
         with in_transaction():
             yield
-        connection.execute("commit")
+        if begins:
+            connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
             connection.execute("rollback")

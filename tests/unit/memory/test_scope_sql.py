@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.stores import ASKING
+
 MEMORY = Path(__file__).parents[3] / "memory"
 
 #: The tables that hold or mirror people's words.
@@ -30,8 +32,6 @@ GUARDED = (
     "token_bits",
     "embedding_cache",
 )
-#: The methods of a transaction that ask a statement, their first argument.
-ASKING = {"all", "one", "ids", "number", "run", "insert", "id", "text", "has", "first", "each", "texts", "pairs"}
 #: Which condition belongs to which table: `owned` on memories would let rows of another agent through.
 CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned"}
 
