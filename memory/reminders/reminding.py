@@ -281,14 +281,8 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
         if since is None:
             gone.append(row["id"])
         else:
-            tx.run(
-                "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = ?,"
-                " shown_at = ? where id = ?",
-                (
-                    since["first"], since["zone"], since["rule"], since["until"], since["due_at"],
-                    since["snoozed_to"], since["shown_at"], row["id"],
-                ),
-            )  # fmt: skip
+            times = ("first", "zone", "rule", "until", "due_at", "snoozed_to", "shown_at")
+            _set(tx, row["id"], ", ".join(f"{name} = ?" for name in times), [since[name] for name in times])
     return drop(tx, gone)
 
 
