@@ -93,15 +93,15 @@ def waiting(reader: Reader, *, limit: int) -> list[int]:
 
 
 def count_waiting(reader: Reader) -> int:
-    return _count(reader, "unembedded")
+    return reader.number("select count(*) from unembedded")
 
 
 def count_embedded(reader: Reader) -> int:
-    return _count(reader, "embedded")
+    return reader.number("select count(*) from embedded")
 
 
 def count_refused(reader: Reader) -> int:
-    return _count(reader, "embedded where refused = 1")
+    return reader.number("select count(*) from embedded where refused = 1")
 
 
 def lacks(reader: Reader, doc: int) -> tuple[bool, bool]:
@@ -292,12 +292,6 @@ class Vectors:
 def rounded(vector: Vector) -> bytes:
     """Returns a vector of the same direction as 8-bit integers: the largest value becomes 127 or -127."""
     return np.round(vector * (127 / max(float(np.abs(vector).max()), 1e-9))).astype(np.int8).tobytes()
-
-
-def _count(reader: Reader, table: str) -> int:
-    row = reader.one(f"select count(*) from {table}")
-    assert row is not None
-    return int(row[0])
 
 
 def _fingerprint(found: tuple[tuple[int, ...], str]) -> bytes:
