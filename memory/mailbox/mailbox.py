@@ -59,7 +59,7 @@ def _in_lane(
     @wraps(act)
     async def method(self: Mailbox, place: Place, /, *args: P.args, **kwargs: P.kwargs) -> T:
         key = of_lane(place if isinstance(place, str) else place.session_key)
-        return await self._database.write(lambda tx: act(self, tx, place, *args, **kwargs), keys=[key], single=True)
+        return await self._database.write(lambda tx: act(self, tx, place, *args, **kwargs), keys=[key])
 
     return method
 
@@ -227,14 +227,16 @@ class Mailbox:
     def take(self, tx: Transaction, session_key: str) -> OutboxRow | None:
         return outbox.take(tx, self._now(), session_key)
 
-    @_in_lane
-    def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
-        goes_on = outbox.sent(tx, self._now(), row.id, platform_ref)
-        return outbox.take(tx, self._now(), row.session_key) if goes_on else None
+    async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
+        """Records that a row was shown, and takes the session's next one, if there is one now."""
+        return await self.take(row.session_key) if await self.was_sent(row, platform_ref) else None
 
-    @_in_lane
-    def was_sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> None:
-        outbox.sent(tx, self._now(), row.id, platform_ref)
+    async def was_sent(self, row: OutboxRow, platform_ref: str) -> bool:
+        return await self._database.write(
+            lambda tx: outbox.sent(tx, self._now(), row.id, platform_ref),
+            keys=[of_lane(row.session_key)],
+            single=True,
+        )
 
     @_in_lane
     def not_sent(self, tx: Transaction, row: OutboxRow, state: str, error: str, *, not_before: int = 0) -> None:

@@ -221,7 +221,7 @@ class Database(Protocol):
         This is for data that is made again then and gives no ids, since the server may give the same once more. A file
         waits for its disk as it is configured.
 
-        With `single`, `act` asks one statement, or a second that need not be committed together with the first.
+        With `single`, `act` asks one statement, which stays done even if `act` fails after it.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """

@@ -23,7 +23,7 @@ from tests.kit.talk import private
 
 #: The most statements of a turn, with the beginning and end of each of its transactions. On PostgreSQL a write of one
 #: statement begins and ends as well, and two more take locks and look whether the process is still there.
-MOST, MOST_ON_POSTGRES = 48, 56
+MOST, MOST_ON_POSTGRES = 50, 56
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
