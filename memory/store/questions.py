@@ -189,10 +189,7 @@ _QUESTION = f"select {_FIELDS} from questions q"
 
 def _question(row: Row) -> Question:
     return Question(
-        id=row["id"],
-        purpose=row["purpose"],
-        payload=row["payload"],
+        **{name: row[name] for name in ("id", "purpose", "payload", "preset")},
         choices=tuple(json.loads(row["choices"])),
-        preset=row["preset"],
         asked_again=bool(row["asked_again"]),
     )
