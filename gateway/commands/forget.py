@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.actions.memory import CHOICES, FORGET, PRESET
+from gateway.actions.memory import FORGET, ask_how
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.questions import buttons
 from gateway.wording.texts import Texts
@@ -27,7 +27,7 @@ EXPORTS = "exports"
 _SHOWN = 10
 _LINE = 100
 #: The way of forgetting for each answer.
-_HOW: dict[str, How] = {"words": "words", "memory": "memory"}
+_HOW: dict[str, How] = {"yes": "words", "words": "words", "memory": "memory"}
 
 
 async def forget(call: Call, *, request: str = "") -> None:
@@ -81,11 +81,11 @@ async def _meant(call: Call, asked: Filters) -> int:
 
 
 async def ask(call: Call, preview: ForgetPreview) -> None:
-    def ask_how(edits: Edits) -> Asking:
-        question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
+    def put(edits: Edits) -> Asking:
+        question = ask_how(edits, preview.selection, memories=preview.memories)
         return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
 
-    await call.do(ask_how)
+    await call.do(put)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
@@ -205,4 +205,4 @@ def _lines(call: Call, preview: ForgetPreview) -> list[str]:
         lines.append(texts("forget.would_name", count=preview.naming))
     if preview.skipped:
         lines.append(texts("forget.skipped", count=preview.skipped))
-    return [*lines, texts("forget.how")]
+    return [*lines, texts("forget.how" if preview.memories else "forget.whether")]

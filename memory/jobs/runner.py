@@ -199,16 +199,8 @@ class Jobs:
         return tuple(self._table)
 
     async def begin(self) -> None:
-        """Releases, at start, the runs that were under way when the process ended, so that they can be resumed.
-
-        What models refused to read gets another try, because the model may be another now.
-        """
-
-        def act(tx: Transaction) -> None:
-            runs.release(tx, now=self._now())
-            refusals.retry(tx)
-
-        await self._database.write(act)
+        """Releases the runs that were under way when their process ended, so that they can be resumed."""
+        await self._database.write(lambda tx: runs.release(tx, now=self._now()))
 
     async def since(self, agent: str) -> int:
         """Returns when this store first served the agent, in milliseconds UTC."""

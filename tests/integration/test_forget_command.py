@@ -67,6 +67,19 @@ async def test_this_memory_only_leaves_the_words(bench: Bench, answer: str, lang
         assert "I live in Lisbon" in await said(bench) and await bench.remembered() == []
 
 
+async def test_where_no_memory_goes_only_whether_is_asked(bench: Bench) -> None:
+    """"This memory only" would be about nothing. The second choice is no."""
+    async with bench.running():
+        await bench.say("the umbrella stands in the hall")
+        for answer, left in (("2", 1), ("memory", 1), ("1", 0)):
+            await bench.say("/forget umbrella")
+            asked = bench.screen.texts[-1]
+            assert "1. yes" in asked and "2. no" in asked and "3." not in asked
+            await bench.say(answer)
+            assert sum("umbrella stands" in text for text in await said(bench)) == left
+        assert bench.screen.texts[-1].startswith("Forgotten. Messages erased: 1")
+
+
 @pytest.mark.parametrize("answer", ["no", "不", "what about tea?"])
 async def test_anything_else_keeps_all(bench: Bench, answer: str) -> None:
     """Forgetting can't be taken back."""
