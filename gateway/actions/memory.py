@@ -37,6 +37,8 @@ from memory.store.questions import Question
 
 #: The purpose of the stored question whether to forget.
 FORGET: Final = "forget"
+#: The answer with which a person asks for the next page of what would go.
+MORE: Final = "more"
 #: The beginning of the mark in the place of a secret: whoever has a secret kept must hear that only the mark is.
 MASK: Final = "[secret: "
 #: The id by which a model names a recalled message, and the characters that are quoted of it.
@@ -216,10 +218,14 @@ class ToForget(NamedTuple):
         return f"{texts('forget.one', id=given.id, said=said)}\n{texts(how)}"
 
 
-def ask_how(edits: Edits, meant: Selection, *, memories: int) -> Question:
-    """Asks how to forget: with the words or the memory alone; only whether to forget if no memory goes."""
+def ask_how(edits: Edits, meant: Selection, *, memories: int, page: int = 1, more: bool = False) -> Question:
+    """Asks how to forget: with the words or the memory alone; only whether to forget if no memory goes.
+
+    With `more`, the person may also ask for the memories after this `page` of them.
+    """
     choices = ("words", "memory", "no") if memories else ("yes", "no")
-    return edits.ask(FORGET, meant.fields(), choices=choices, preset=choices[0])
+    offered = (*choices, MORE) if more else choices
+    return edits.ask(FORGET, meant.fields() | {"page": page}, choices=offered, preset=choices[0])
 
 
 def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
