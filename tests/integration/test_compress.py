@@ -13,7 +13,7 @@ import pytest
 
 from memory.chat.identities import Where, Who
 from memory.chat.turns import Turn
-from memory.forgetting import retention
+from memory.forgetting import expired
 from memory.forgetting.choose import Selection
 from memory.forgetting.plan import How
 from memory.jobs import compress
@@ -524,7 +524,7 @@ async def test_an_event_whose_words_went_by_their_age_is_gone_through_still(
     """Nobody has wished that nothing be learned from it: it had to wait for a model."""
     await tell(store, ADA, "began to learn the harp", clock)
     clock.move(days=8)
-    assert await retention.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
+    assert await expired.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
     model.says("harp", "plays the harp")
     assert await night(store, clock) == {"facts": 1, "events": 1}
     assert await values(store, ADA) == ["plays the harp"]
@@ -539,7 +539,7 @@ async def test_what_is_forgotten_after_its_words_went_by_their_age_is_not_learne
     said = [turn.said[0].id]
     await planted(store, turn.context, "bought the harp", kind="event", key="event", category="happening", sources=said)
     clock.move(days=8)
-    assert await retention.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
+    assert await expired.erase_words(store.database, before=clock() - 86_400_000, now=clock()) == 2
     (fact,) = await kept(store, ADA)
     await carried_out(store, turn.context, Selection(what="memories", memory_ids=(fact.id,)), how=how)
     model.says("harp", "a golden harp")

@@ -84,7 +84,7 @@ async def test_all_that_would_go_can_be_seen_page_by_page(bench: Bench) -> None:
 
 
 async def test_where_no_memory_goes_only_whether_is_asked(bench: Bench) -> None:
-    """"This memory only" would be about nothing. The second choice is no."""
+    """ "This memory only" would be about nothing. The second choice is no."""
     async with bench.running():
         await bench.say("the umbrella stands in the hall")
         for answer, left in (("2", 1), ("memory", 1), ("1", 0)):

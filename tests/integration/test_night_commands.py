@@ -87,9 +87,8 @@ async def test_a_preview_costs_nothing_without_a_model_and_changes_nothing(world
 async def test_many_changes_are_shown_page_by_page(world: World) -> None:
     """Both what a night would do and what it did; a page behind the last is the last."""
     ids = {await faded(world, f"shelf {n} holds jar {n}") for n in range(23)}
-    for typed in ("/memory preview decay", "/memory run 1"):
-        if typed.startswith("/memory run"):
-            typed = f"/memory run {await night(world)}"
+    for has_run in (False, True):
+        typed = f"/memory run {await night(world)}" if has_run else "/memory preview decay"
         first, second, last = [await said(world, f"{typed} {page}".rstrip()) for page in ("", "2", "9")]
         assert f"More: {typed} 2" in first and "More:" not in second and last == second
         pages = [set(re.findall(r"\((m_\w+)\)", page)) for page in (first, second)]
