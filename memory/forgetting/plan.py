@@ -169,7 +169,6 @@ def is_whole(asker: Asker, what: What) -> bool:
 
 
 def with_turns(reader: Reader, going: Sequence[Memory]) -> list[tuple[str, list[int]]]:
-    """Returns the values of these memories, each with the turns it was recalled in."""
     return [(memory.value, recalls.turns_with(reader, memory.id)) for memory in going]
 
 

@@ -41,12 +41,10 @@ _VERB_LAST: Final = re.compile(r"ich (?P<rest>.{1,80}) (?P<verb>\w{2,20})", re.I
 
 
 def everything(request: str) -> bool:
-    """Returns whether a request is for all that is known of something."""
     return len(request) <= _LONGEST and _EVERYTHING.search(request) is not None
 
 
 def bare(words: str) -> str:
-    """Returns the words without "everything about" before them."""
     return _ABOUT.sub("", words) or words
 
 
@@ -60,7 +58,6 @@ def stated(*requests: str) -> list[Disclosure]:
 
 
 def opposite(fact: Disclosure) -> str | None:
-    """Returns the key under which a fact would say the opposite."""
     return OPPOSITES.get(fact.key)
 
 

@@ -111,7 +111,7 @@ def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
     )
     ids = sorted(row["id"] for row in rows if row["id"] not in left_alone)
     # Facts told while the model reads are looked at the next time.
-    last = runs.last_begun(reader, _NAME, scope.writes_to)
+    last, _ = runs.last(reader, _NAME, scope.writes_to)
     return _Facts(
         rows=[memory for memory in memories.by_ids(reader, scope, ids) if _may_be_merged(memory)],
         created={row["id"]: row["created_at"] for row in rows},

@@ -212,7 +212,6 @@ class _Move:
         return mark.nuls
 
     async def _make_index(self) -> None:
-        """Makes the word index, so that nobody waits for it at the bot's first start."""
         mending = index.Mending(self._target)
         with self._show(1, f"Making the word index of {self._ends.path.name}") as advance:
             try:
@@ -238,7 +237,6 @@ class _Move:
         return rows
 
     async def _difference(self, table: StoreTable, count: int, copied: int) -> str:
-        """Returns a message with the first difference of a table and the remedy."""
         key = await _first_difference(self._source, self._target, table)
         return (
             f"The copy is not equal to the original: {table.name} has {copied} rows there and {count} here, and the "

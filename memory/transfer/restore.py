@@ -177,7 +177,6 @@ async def _prepared(
 
 
 def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
-    """Returns the replaced store's knowledge, or the reason why it can't be read."""
     if not store.exists():
         return None, None
     try:
@@ -295,7 +294,6 @@ def _append(store: Path, entries: Sequence[LedgerEntry]) -> None:
 def _swap(
     ready: Path, store: Path, *, driver: Driver, now: int, keep: bool, say: Callable[[Stage], None]
 ) -> Path | None:
-    """Replaces `store` with `ready`. Returns the path under which the old store is kept."""
     kept = None
     wal, shm = (store.with_name(store.name + ending) for ending in ("-wal", "-shm"))
     with _in_place(store):
@@ -330,7 +328,6 @@ def _double(path: Path, other: Path) -> None:
 
 
 def _clear(ready: Path) -> None:
-    """Removes the files that this run, or an interrupted one, made beside the store."""
     for path in (ready, *ready.parent.glob(f"{ready.name}.*.copy"), *ready.parent.glob(f"{ready.name}.*.partial")):
         backup.remove(path)
     for ending in (".lock", ".pid"):
