@@ -148,7 +148,8 @@ class Bot:
         self.process = await self._running.enter_async_context(
             spawned(self.folder, code=self.attack.code, python=self.attack.python, under=self.under)
         )
-        for _ in range(600):
+        ends = asyncio.get_running_loop().time() + patient(60)
+        while asyncio.get_running_loop().time() < ends:
             await asyncio.sleep(0.1)
             if await self._polls() > polls:
                 return
