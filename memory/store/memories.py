@@ -193,6 +193,15 @@ def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Memo
     return told
 
 
+def share_sources(tx: Transaction, memory_id: int, of: Collection[int]) -> None:
+    """Gives a memory the sources of others. A message that tells one of them plainly tells it plainly."""
+    tx.run(
+        "insert into memory_sources (memory_id, message_id, unsure) select ?1, message_id, min(unsure)"
+        " from memory_sources where memory_id in (select value from json_each(?2)) group by message_id",
+        (memory_id, of),
+    )
+
+
 def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collection[int]) -> None:
     add_sources(tx, new_id, message_ids, unsure=True)
     unlink(tx, [(old_id, message_id) for message_id in message_ids], table="memory_sources")
@@ -534,9 +543,13 @@ def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
+    # The only sources that a job takes away are those that may mean a memory; one may have been erased since.
+    columns, values = f"memory_id, {_LINKED[table][0]}", "?, id"
+    if table == "memory_sources":
+        columns, values = f"{columns}, unsure", f"{values}, case when erased_at is null then 1 else {_ERASED} end"
     for pair in pairs:
         tx.run(
-            f"insert into {table} (memory_id, {_LINKED[table][0]}) select ?, id from {_LINKED[table][1]} where id = ?"
+            f"insert into {table} ({columns}) select {values} from {_LINKED[table][1]} where id = ?"
             " on conflict do nothing",
             pair,
         )
