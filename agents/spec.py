@@ -59,6 +59,8 @@ AGENT_NAME = r"^[a-z][a-z0-9_-]{0,31}$"
 AGENT_NAME_RULE = "a name of at most 32 characters: a letter a-z, then letters a-z, digits, - or _"
 #: The most tokens of a window whose size is not configured; such a window takes half of the model's context.
 LARGEST_DEFAULT_WINDOW = 32_000
+#: The most characters of a persona, and of each file beside the agent's that adds to it.
+LONGEST_PERSONA: Final = 20_000
 DEFAULT_PERSONA = """\
 You are {name}, a warm companion in a chat who remembers the people you talk with.
 Be brief: answer in a few plain sentences unless more is asked for.
@@ -554,8 +556,8 @@ class AgentSpec(Section):
     persona: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default=DEFAULT_PERSONA,
         min_length=1,
-        max_length=20_000,
-        description="a text of 1 to 20000 characters",
+        max_length=LONGEST_PERSONA,
+        description=f"a text of 1 to {LONGEST_PERSONA} characters",
     )
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
@@ -586,6 +588,15 @@ class AgentSpec(Section):
         description="a file name (no folder) of letters a-z, digits, - or _, ending in .db",
         examples=["work.db"],
     )
+
+    def voiced(self, soul: str, standing: str) -> AgentSpec:
+        """Returns the agent with the texts of SOUL.md and AGENTS.md, of which either may be empty.
+
+        SOUL.md follows the file's own persona and takes the place of the default one. `rules` come after both.
+        """
+        own = self.persona if "persona" in self.model_fields_set or not soul else ""
+        parts = [own, soul, f"Standing rules:\n{standing}" if standing else ""]
+        return self.model_copy(update={"persona": "\n\n".join(filter(None, parts))})
 
     @property
     def background_models(self) -> tuple[ModelSpec, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from agents.spec import LONGEST_PERSONA
 from gateway.cli import notes
 from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
 from gateway.cli.start import CONFIG, loaded
@@ -44,7 +45,7 @@ def status(config_path: Path | None) -> None:
 @CONFIG
 def check(config_path: Path | None) -> None:
     """Check config.yaml and the agents' files, and list every mistake."""
-    from gateway.config.loading import misplaced
+    from gateway.config.loading import misplaced, voices_of
 
     config = loaded(config_path)
     where = config.source or "no config.yaml found, so all defaults apply"
@@ -56,6 +57,8 @@ def check(config_path: Path | None) -> None:
         models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
         chosen = " (default)" if name == config.default_agent else ""
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
+        for file in voices_of(config.agents_dir, name, config.default_agent):
+            click.echo(f"    with {file}, {len(file.read_text('utf-8-sig').strip())} of {LONGEST_PERSONA} characters")
     for sentence in notes.offers(config):
         click.echo(f"  {sentence}")
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:

@@ -50,7 +50,8 @@ def marks(call: Call, memory: Memory) -> str:
         ("confirmed", memory.confirmed),
         ("archived", memory.archived_at is not None),
     )
-    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
+    tags = "".join(f" #{tag}" for tag in memory.tags)
+    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds) + tags
 
 
 def details(call: Call, shown: Shown) -> list[str]:

@@ -17,7 +17,7 @@ from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
-from memory.errors import NotCurrent, NotFound, NotWished
+from memory.errors import NotCurrent, NotFound, NotWished, TooManyTags
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import comparisons, style
@@ -92,9 +92,7 @@ class Edits:
         `NotYours`, `NotCurrent`, `Derived`, and `NotWished` if a person concerned wants nothing of the kind kept.
         """
         scope = self._context.scope
-        old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
-        if old.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        old = self._current(short_id)
         if keys.normalise_value(old.value) == keys.normalise_value(value):
             return old, old
         draft = Draft(
@@ -107,6 +105,7 @@ class Edits:
             agent_id=old.agent_id,
             category=old.category,
             topic=old.topic,
+            tags=old.tags,
             key=old.key,
             value=value[: keys.VALUE_LIMIT],
             flags=injection_flags(value),
@@ -131,9 +130,7 @@ class Edits:
 
         Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`.
         """
-        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
-        if memory.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        memory = self._current(short_id)
         self._confirm(memory)
         return self._row(memory.id)
 
@@ -142,13 +139,20 @@ class Edits:
 
         What was unsure is confirmed by it: nobody wants a guess to lead.
         """
-        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
-        if memory.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        memory = self._current(short_id)
         if pinned and memory.unsure:
             self._confirm(memory)
         memories.pin(self._tx, memory.id, pinned=pinned)
         self._after_change(memory, *(self._part(memory) if pinned else ()))
+        return self._row(memory.id)
+
+    def tag(self, short_id: str, tags: Sequence[str], *, tagged: bool) -> Memory:
+        """Adds tags to a memory, or takes them away. Raises `TooManyTags` and the errors of `confirm`."""
+        memory, named = self._current(short_id), dict.fromkeys(filter(None, map(keys.tag_of, tags)))
+        tags = [*(tag for tag in memory.tags if tag not in named), *(named if tagged else ())]
+        if len(tags) > keys.TAGS_LIMIT:
+            raise TooManyTags(f"{short_id} has {keys.TAGS_LIMIT} tags already.")
+        memories.set_values(self._tx, memory.id, {"tags": memories.tag_list(tags)})
         return self._row(memory.id)
 
     def decide(self, question: Question, taken: DoubtAnswer) -> tuple[FactDoubt, bool]:
@@ -361,6 +365,13 @@ class Edits:
     def _changeable(self, memory: Memory) -> Memory:
         """Returns a memory the person may change: their own, or in a group one said by them or about them."""
         choose.may_forget(self._tx, self._asker, memory)
+        return memory
+
+    def _current(self, short_id: str) -> Memory:
+        """Returns a memory the person may change, unless it is an old version. Raises `NotCurrent`, too."""
+        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
         return memory
 
     @property

@@ -74,6 +74,7 @@ class Memory:
     pinned: bool
     confirmed: bool
     archived_at: int | None
+    tags: tuple[str, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -125,6 +126,7 @@ class Draft:
     subject: str = ""
     agent_id: int | None = None
     topic: str = ""
+    tags: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     valid_from: int | None = None
     valid_until: int | None = None
@@ -142,13 +144,13 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     short_id = next(candidate for candidate in iter(new_id, None) if not _taken(tx, candidate))
     memory_id = tx.insert(
         "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
-        " key, value, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
+        " key, value, tags, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
         " valid_until, superseded_by, last_reinforced_at, confirmed)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             short_id, draft.kind, draft.owner_id, draft.author_id, draft.subject_id, draft.subject, draft.agent_id,
-            draft.category, draft.topic, draft.key, draft.value, json.dumps(draft.flags), draft.importance,
-            draft.confidence, draft.origin,
+            draft.category, draft.topic, draft.key, draft.value, tag_list(draft.tags), json.dumps(draft.flags),
+            draft.importance, draft.confidence, draft.origin,
             now, draft.learned_at, draft.local_date,
             draft.learned_at if draft.valid_from is None else draft.valid_from,
             draft.valid_until, draft.superseded_by, draft.learned_at, int(draft.confirmed),
@@ -156,6 +158,11 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     )  # fmt: skip
     _changed(tx, memory_id)
     return memory_id
+
+
+def tag_list(tags: Iterable[str]) -> str:
+    """Returns the value of the column of tags."""
+    return json.dumps(list(dict.fromkeys(tags))[: keys.TAGS_LIMIT], ensure_ascii=False)
 
 
 def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
@@ -824,7 +831,7 @@ COLUMNS: Final = (
     "m.id, m.short_id, m.kind, m.owner_id, m.author_id, m.subject_id, m.subject, m.agent_id, m.category, m.topic,"
     " m.key, m.value, m.importance, m.confidence, m.strength, m.origin, m.learned_at, m.local_date, m.valid_from,"
     " m.valid_until, m.superseded_by, m.access_count, m.reinforced_count, m.last_reinforced_at, m.pinned, m.confirmed,"
-    " m.archived_at, m.flags,"
+    " m.archived_at, m.tags, m.flags,"
     " (select name from identities where id = m.subject_id) as subject_name"
 )
 #: The ids of existing rows, given as a JSON list, and of everything derived from them, in turn.
@@ -838,5 +845,6 @@ def from_row(row: Row) -> Memory:
     # Not dict(row), which looks for each name among all.
     values = dict(zip(row.keys(), row, strict=True))
     values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])
-    values["flags"] = tuple(json.loads(values["flags"]))
+    for name in ("tags", "flags"):
+        values[name] = () if values[name] == "[]" else tuple(json.loads(values[name]))
     return Memory(**values)
