@@ -59,8 +59,8 @@ def check(config_path: Path | None) -> None:
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
         for file in voices_of(config.agents_dir, name, config.default_agent):
             click.echo(f"    with {file}, {len(file.read_text('utf-8-sig').strip())} of {LONGEST_PERSONA} characters")
-    for sentence in notes.offers(config):
-        click.echo(f"  {sentence}")
+    for some in notes.found(config):
+        click.echo(f"  {notes.offer(config, some)}")
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         click.echo(f"Warning: {sentence}", err=True)
 

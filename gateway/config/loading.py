@@ -38,6 +38,8 @@ from gateway.config.strict_yaml import (
 )
 
 CONFIG_NAME = "config.yaml"
+#: The database of every agent that does not name its own.
+DEFAULT_DATABASE = "remora.db"
 #: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"
 #: Files beside an agent's that add to its persona and rules, as other assistants call them.

@@ -26,6 +26,9 @@ from memory.store.recalls import RecalledEntry
 
 #: The most tokens that a prompt shows of a tool's result from an earlier turn. An answer has been made of it.
 OLD_RESULT: Final = 300
+#: The last messages with files, and the last results of tools, that are looked at of what was summed up.
+_FILES: Final = 3
+_RESULTS: Final = 12
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 #: Words by which people speak of a picture.
@@ -61,9 +64,10 @@ class TurnMaterial:
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
-    left it and are spoken of now. `members` holds the names of a group's people, including those who have said nothing
-    in the window. `question` is open to the person. `learned` holds what the turn's own messages tell and take back,
-    `reminders` the person's reminders to come, if they were looked for.
+    left it and are spoken of now. `summed_up` holds the last files among the messages that the summary covers, and
+    `results` the last results of tools there, newest first. `members` holds the names of a group's people, including
+    those who have said nothing in the window. `question` is open to the person. `learned` holds what the turn's own
+    messages tell and take back, `reminders` the person's reminders to come, if they were looked for.
     """
 
     window: tuple[Message, ...]
@@ -72,6 +76,8 @@ class TurnMaterial:
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    summed_up: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    results: tuple[Message, ...] = ()
     members: Mapping[int, str] = field(default_factory=dict)
     question: Question | None = None
     learned: Revision | None = None
@@ -105,6 +111,13 @@ def take(
         members={} if session.private else chats.members(reader, session.id),
         question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
     )
+    if session.summary is not None:
+        files = attachments.summed_up(reader, session.id, _FILES)
+        material = replace(
+            material,
+            summed_up=attachments.of_messages(reader, files),
+            results=tuple(history.results_summed_up(reader, session.id, _RESULTS)),
+        )
     if budget is None:
         return material
     wanted = context.speaker.manner if session.private else session.manner
@@ -125,7 +138,7 @@ def take(
         material,
         recall=replace(recalled, items=(*recalled.items, *lately)),
         snapshot_taken_at=now if taken else None,
-        again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
+        again=_spoken_of(reader, session.id, said, recalled, window, {**material.attached, **material.summed_up}),
     )
 
 
@@ -146,7 +159,7 @@ def _spoken_of(
     wanted = [one.id for passage in passages for one in (passage.message, passage.before) if one is not None]
     if any(_PICTURE.search(one.text) and one.id not in attached for one in said):
         wanted += attachments.last_pictured(reader, session_id, window[0].id)
-    shown = {message.id for message in window}
+    shown = {*attached, *(message.id for message in window)}
     left = [one for one in dict.fromkeys(wanted) if one not in shown]
     return attachments.of_messages(reader, left) if left else {}
 

@@ -84,6 +84,16 @@ def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:
     )
 
 
+def summed_up(reader: Reader, session_id: int, limit: int) -> list[int]:
+    """Returns the last messages with readable files among those that the session's summary covers, newest first."""
+    return reader.ids(
+        "select distinct a.message_id from attachments a join messages m on m.id = a.message_id"
+        " join sessions s on s.id = m.session_id where a.state = 'text' and s.id = ? and m.recall = 1"
+        " and m.id > s.summary_after and m.id <= s.window_after order by 1 desc limit ?",
+        (session_id, limit),
+    )
+
+
 def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
     """Drops all but the newest pictures of a session's messages above the id `after`, and all but a few below it.
 
