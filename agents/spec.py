@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
+from math import inf
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -163,6 +164,11 @@ class PriceSpec(Section):
         cached = min(cached_tokens, input_tokens)
         at_cached = self.input if self.cached is None else self.cached
         return ((input_tokens - cached) * self.input + cached * at_cached + output_tokens * self.output) / 1_000_000
+
+    @property
+    def of_reading(self) -> float:
+        """The cost of reading a conversation for memories, which takes in some ten times what it writes."""
+        return self.cost(10_000, 0, 1_000)
 
 
 class ModelSpec(Section):
@@ -600,8 +606,29 @@ class AgentSpec(Section):
 
     @property
     def background_models(self) -> tuple[ModelSpec, ...]:
-        """The models that read conversations for memories, the first choice first; none of them is "offline"."""
-        return tuple(model for model in self.background.models or self.models if model.provider != "offline")
+        """The models that read conversations for memories, the first choice first; none of them is "offline".
+
+        If no models are named for it, they are the agent's own, the cheapest first as far as prices can be compared: a
+        model without a price comes behind those with one, unless it is the agent's first.
+        """
+        models = tuple(model for model in self.background.models or self.models if model.provider != "offline")
+        if self.background.models or not models or models[0].price is None:
+            return models
+        return tuple(sorted(models, key=lambda model: inf if model.price is None else model.price.of_reading))
+
+    @property
+    def background_reason(self) -> str:
+        """The reason why the first of `background_models` reads, for the operator; "" if there is none."""
+        models = self.background_models
+        if not models:
+            return ""
+        if self.background.models:
+            return "named in background.models"
+        if len(self.models) == 1:
+            return "the only model"
+        if models[0].price is None:
+            return "the first; it has no price, so none is known to be cheaper"
+        return "the cheapest by its price"
 
     @property
     def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:

@@ -20,7 +20,7 @@ from agents.spec import ModelSpec
 from channels.base import ChannelError
 from gateway import app, meaning
 from gateway.cli import offer
-from gateway.cli.status import without_names
+from gateway.cli.status import reading, without_names
 from gateway.commands.jobs import outcome
 from gateway.config.loading import DEFAULT_DATABASE, Config, misplaced
 from gateway.config.settings import DiscordSettings, OtherSettings, TelegramSettings
@@ -85,6 +85,9 @@ async def examine(
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         yield Diagnosis("configuration", "warning", sentence)
+    for name, spec in config.agents.items():
+        if reads := reading(spec):
+            yield Diagnosis(f"memory of {name}", "ok", reads)
     yield disk(config.data_dir, free(_existing(config.data_dir)))
     yield _permissions(config)
     yield await _process(config)

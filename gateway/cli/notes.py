@@ -44,7 +44,7 @@ def found(config: Config, here: Path | None = None) -> Iterator[Notes]:
     """Yields the notes beside the default agent's file, in folders there named after an agent, and `here`."""
     folders = {name: config.agents_dir / name for name in config.agents}
     places = [(config.default_agent, config.agents_dir), *folders.items()]
-    if here not in (None, config.agents_dir, *folders.values()):
+    if here is not None and all(here != folder for _, folder in places):
         places.append((config.default_agent, here))
     for name, folder in places:
         files = tuple(file for file in _MEMORY if (folder / file).is_file())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agents.spec import LONGEST_PERSONA
+from agents.spec import LONGEST_PERSONA, AgentSpec
 from gateway.cli import notes
 from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
 from gateway.cli.start import CONFIG, loaded
@@ -57,12 +57,20 @@ def check(config_path: Path | None) -> None:
         models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
         chosen = " (default)" if name == config.default_agent else ""
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
+        if reads := reading(spec):
+            click.echo(f"    {reads}")
         for file in voices_of(config.agents_dir, name, config.default_agent):
             click.echo(f"    with {file}, {len(file.read_text('utf-8-sig').strip())} of {LONGEST_PERSONA} characters")
     for some in notes.found(config):
         click.echo(f"  {notes.offer(config, some)}")
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         click.echo(f"Warning: {sentence}", err=True)
+
+
+def reading(spec: AgentSpec) -> str:
+    """Returns a sentence about the model that reads conversations for memories, and why; "" if patterns do."""
+    models = spec.background_models
+    return f"{models[0].provider}/{models[0].model} reads in the background: {spec.background_reason}" if models else ""
 
 
 def without_names(config: Config) -> list[str]:

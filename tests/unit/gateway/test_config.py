@@ -23,6 +23,7 @@ from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
+from tests.kit.tables import each_row
 
 ROOT = Path(__file__).parents[3]
 SHIPPED_CONFIG = ROOT / "config.yaml"
@@ -1276,3 +1277,39 @@ def test_a_soul_that_is_too_long_or_no_text_stops_the_start(tmp_path: Path) -> N
     (tmp_path / "agents" / "AGENTS.md").write_bytes(b"\xff\xfe\x00")
     long, strange = problems(path)
     assert long.startswith("SOUL.md: has more than 20000 characters") and strange.startswith("AGENTS.md: is not UTF-8")
+
+
+@each_row(
+    ("models", "reads", "why"),
+    [
+        ([("big", 3, 15), ("small", 0.15, 0.6)], "small", "the cheapest by its price"),
+        ([("small", 0.15, 0.6), ("big", 3, 15)], "small", "the cheapest by its price"),
+        ([("big", 3, 15), ("unknown", None, None), ("small", 0.15, 0.6)], "small", "the cheapest by its price"),
+        ([("unknown", None, None), ("small", 0.15, 0.6)], "unknown", "the first; it has no price"),
+        ([("dear words", 0.1, 30), ("even", 1, 1)], "even", "the cheapest by its price"),
+        ([("big", 3, 15)], "big", "the only model"),
+    ],
+)
+def test_the_cheapest_model_reads_in_the_background(
+    models: list[tuple[str, float | None, float | None]], reads: str, why: str
+) -> None:
+    """Unless the operator names one."""
+    entries = [
+        {"provider": "ollama", "model": name}
+        | ({} if given is None else {"price": {"input": given, "output": written}})
+        for name, given, written in models
+    ]
+    spec = AgentSpec.model_validate({"name": "a", "models": entries})
+    assert spec.background_models[0].model == reads and spec.background_reason.startswith(why)
+    assert {model.model for model in spec.background_models} == {name for name, _, _ in models}
+    named = AgentSpec.model_validate({"name": "a", "models": entries, "background": {"models": entries[:1]}})
+    assert [model.model for model in named.background_models] == [models[0][0]]
+    assert named.background_reason == "named in background.models"
+
+
+def test_check_says_which_model_reads_in_the_background(tmp_path: Path) -> None:
+    price = "price: {input: 1, output: %s}"
+    models = f"[{{provider: ollama, model: big, {price % 9}}}, {{provider: ollama, model: small, {price % 1}}}]"
+    path = write(tmp_path, assistant=f"name: assistant\nmodels: {models}\n")
+    told = CliRunner().invoke(main, ["check", "--config", str(path)]).output
+    assert "ollama/small reads in the background: the cheapest by its price" in told
