@@ -738,7 +738,6 @@ def _address(url: str, *, secrets: str) -> str:
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
-    """Returns HTTP headers that can be sent as they are."""
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name):
             raise refused(f"has a name that no header can have: {name!r}", "use letters, digits and -")

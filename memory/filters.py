@@ -80,7 +80,6 @@ class Filter:
 
     @property
     def written(self) -> str:
-        """The filter as it could be typed."""
         return f'{self.name}:"{self.value}"' if " " in self.value else f"{self.name}:{self.value}"
 
 
@@ -93,7 +92,6 @@ class Filters:
 
     @property
     def written(self) -> str:
-        """The request as it could be typed."""
         return " ".join([*([self.words] if self.words else []), *(one.written for one in self.given)])
 
     def without(self, one: Filter) -> Filters:
@@ -152,7 +150,6 @@ def span(text: str) -> Span | None:
 
 
 def _inside(quoted: re.Match[str]) -> str:
-    """Returns the text between quotation marks."""
     return str(next(filter(None, quoted.groups())))
 
 

@@ -116,7 +116,6 @@ def _existing(folder: Path) -> Path:
 
 
 def disk(folder: Path, free: int) -> Diagnosis:
-    """Judges the bytes that are free for the files in `folder`."""
     text = f"{free / 1e9:.1f} GB free for {folder}"
     if free < _NO_ROOM:
         return Diagnosis("disk", "trouble", text, "Free some space now: what can't be written can't be remembered.")
@@ -247,7 +246,6 @@ def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
 
 
 def following(name: str, standby: Standby) -> Diagnosis:
-    """Judges a standby by how far it is behind."""
     about, text = f"{name}: standby {standby.name}", health.lag(asdict(standby))
     if standby.lag_bytes is None:
         return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")

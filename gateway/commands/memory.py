@@ -84,7 +84,6 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: 
 
 
 async def _tag(call: Call, rest: str, *, tagged: bool) -> None:
-    """Gives a memory one tag or several, or takes them away."""
     short_id, *tags = rest.split()
     if not any(map(keys.tag_of, tags)):
         await _lacks(call)

@@ -160,7 +160,6 @@ def differences(one: Config, other: Config) -> tuple[str, ...]:
 
 
 def _options(config: Config) -> Mapping[str, object]:
-    """Returns each option of a configuration by its name."""
     found: dict[str, object] = {}
     for name in Settings.model_fields.keys() - _LIVE:
         value = getattr(config.settings, name)

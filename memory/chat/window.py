@@ -108,20 +108,14 @@ def take(
         recall=Recall(snapshot=Snapshot()),
         trimmed_to=window[0].id - 1 if trimmed else None,
         attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
+        summed_up=attachments.summed_up(reader, session.id, _FILES) if session.summary else {},
+        results=tuple(history.results_summed_up(reader, session.id, _RESULTS) if session.summary else ()),
         members={} if session.private else chats.members(reader, session.id),
         question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
     )
-    if session.summary is not None:
-        files = attachments.summed_up(reader, session.id, _FILES)
-        material = replace(
-            material,
-            summed_up=attachments.of_messages(reader, files),
-            results=tuple(history.results_summed_up(reader, session.id, _RESULTS)),
-        )
     if budget is None:
         return material
-    wanted = context.speaker.manner if session.private else session.manner
-    budget = replace(budget, manner=budget.manner and wanted)
+    budget = replace(budget, manner=budget.manner and (context.speaker if session.private else session).manner)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
     recalled = recall(
         reader,
@@ -201,7 +195,6 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
 def _snapshot(
     reader: Reader, context: Context, budget: Budget, *, now: int, count_tokens: Callable[[str], int]
 ) -> tuple[Snapshot, bool]:
-    """Returns the prompt's snapshot, and whether it was taken just now."""
     session, scope = context.session, context.scope
     idle = session.last_message_at is None or now - session.last_message_at > _SNAPSHOT_IDLE_MS
     if session.snapshot is None or session.snapshot_at is None or idle:

@@ -81,7 +81,6 @@ def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allo
 
 
 def meeting(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
-    """Returns the memories that meet every one of the filters, current or not."""
     sets = [_memories(reader, scope, condition, timezone) for condition in given.given]
     return frozenset.intersection(*sets) if sets else frozenset(_where(reader, scope, _KINDS))
 
@@ -138,7 +137,6 @@ def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
 
 
 def names_in(given: Filters) -> list[str]:
-    """Returns the names of people, things and places that the filters give."""
     return [condition.value for condition in given.given if condition.name in _NAMING]
 
 
@@ -297,7 +295,6 @@ def _spelling(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Ro
 
 @walled
 def _memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
-    """Returns the memories about a person whom the platform calls by this name."""
     within = scope.predicate("m")
     return reader.ids(
         "select m.id from memories m join identities i on i.id = m.subject_id"

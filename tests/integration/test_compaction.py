@@ -298,10 +298,9 @@ async def files(memory: Service, context: Context) -> tuple[list[str], list[str]
     """Returns the names of the last files that the summary covers, and the last results of tools, newest first."""
 
     def look(reader: Reader) -> tuple[list[str], list[str]]:
-        ids = attachments.summed_up(reader, context.session.id, 3)
-        named = attachments.of_messages(reader, ids)
+        named = attachments.summed_up(reader, context.session.id, 3)
         results = history.results_summed_up(reader, context.session.id, 3)
-        return [one.name for key in ids for one in named[key]], [one.text for one in results]
+        return [one.name for key in sorted(named, reverse=True) for one in named[key]], [one.text for one in results]
 
     return await memory.database.read(look)
 

@@ -57,7 +57,6 @@ def write(
     messages: Sequence[Fields],
     reminders: Sequence[Fields] = (),
 ) -> bytes:
-    """Returns the JSON form, from the fields that `transfer` reads from the rows. `of` names the owner."""
     document = {
         "format": FORMAT,
         "version": VERSION,
