@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agents.spec import LONGEST_PERSONA, AgentSpec
 from gateway.cli import notes
 from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
 from gateway.cli.start import CONFIG, loaded
 from memory.learn import spacy_names
 
 if TYPE_CHECKING:
+    from agents.spec import AgentSpec
     from gateway.config.loading import Config
 
 
@@ -45,6 +45,7 @@ def status(config_path: Path | None) -> None:
 @CONFIG
 def check(config_path: Path | None) -> None:
     """Check config.yaml and the agents' files, and list every mistake."""
+    from agents.spec import LONGEST_PERSONA
     from gateway.config.loading import misplaced, voices_of
 
     config = loaded(config_path)
