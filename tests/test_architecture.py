@@ -365,7 +365,6 @@ def test_each_table_is_written_by_one_room() -> None:
     ],
 )
 def test_a_statement_is_known_by_its_beginning(text: str, written: list[str]) -> None:
-    """The checks above can fail."""
     assert _STATEMENT.match(text) and _WRITTEN.findall(text) == written
     assert not _STATEMENT.match(f"Please {text}")
 
@@ -464,7 +463,6 @@ def test_days_in_people_s_words_are_read_in_one_place() -> None:
 
 
 def test_the_figures_of_the_house_do_not_grow() -> None:
-    """What nobody counts grows."""
     house = House.of(ROOT)
     figures = {
         "lines": house.lines,

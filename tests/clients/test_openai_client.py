@@ -51,7 +51,6 @@ async def test_the_async_client_lists_asks_and_streams(home: House) -> None:
 
 
 async def test_the_sync_client_asks_in_a_thread(home: House) -> None:
-    """As most scripts do."""
     key = await home.key()
 
     def ask() -> str | None:
@@ -65,7 +64,6 @@ async def test_the_sync_client_asks_in_a_thread(home: House) -> None:
 
 
 async def test_responses_are_asked_for_streamed_and_gone_on_with(home: House) -> None:
-    """By the id of the answer before."""
     async with await connected(home, await home.key()) as client:
         first = await client.responses.create(model="assistant", input="Hello")
         assert first.output_text == "One." and first.status == "completed"
@@ -153,7 +151,6 @@ async def test_the_clients_own_retry_is_told_once(tmp_path: Path) -> None:
 
 
 async def test_the_first_piece_comes_before_the_model_has_the_next(tmp_path: Path) -> None:
-    """Programs show an answer as it grows."""
     model = PiecewiseModel("first second third")
     async with house(tmp_path, model=model) as home, await connected(home, await home.key()) as client:
         model.gate.release()

@@ -109,7 +109,6 @@ async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked:
 
 
 async def test_a_tool_call_of_the_mock_is_understood(llmock: LLMock, mocked: Any) -> None:
-    """Its input comes in pieces of JSON."""
     llmock.call_tool("weather", {"city": "Oslo"})
     completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
     (call,) = completion.tool_calls
@@ -173,7 +172,6 @@ async def test_a_conversation_is_written_as_the_api_wants_it() -> None:
 
 
 async def test_thoughts_are_paid_for_and_not_shown() -> None:
-    """They come as blocks of their own."""
     thought = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}}
     body = stream(START, thought, text("Yes.", 1), end(), STOP)
     async with wire(replies(body)) as served, provider_at(served.base_url, thinking=2000, temperature=0.5) as provider:
@@ -209,12 +207,10 @@ async def test_arguments_that_come_with_the_beginning_of_a_call_are_taken_if_non
 
 
 async def test_an_answer_at_its_longest_length_is_known_as_cut() -> None:
-    """The same word as for all other servers."""
     assert (await answer_of(stream(START, text("And"), end("max_tokens"), STOP))).finish == "length"
 
 
 async def test_an_answer_that_is_not_streamed_is_read() -> None:
-    """Proxies give it whole."""
     body = {
         "type": "message",
         "model": "claude",
@@ -251,7 +247,6 @@ async def test_an_answer_that_is_not_streamed_is_read() -> None:
     ],
 )
 async def test_refusals_are_understood(status: str, error: dict[str, Any], kind: type[Exception]) -> None:
-    """In the shape that the API gives them."""
     body = json.dumps({"type": "error", "error": error})
     async with wire(replies(body, status=status)) as served, provider_at(served.base_url) as provider:
         with pytest.raises(kind) as caught:

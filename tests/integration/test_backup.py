@@ -827,7 +827,6 @@ async def test_a_store_in_use_is_not_replaced(memory: Service, clock: Clock, tmp
 
 
 async def test_a_backup_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path, clock: Clock) -> None:
-    """The backup may be older than the program."""
     old, path = tmp_path / "remora-20260101T000000Z.db", tmp_path / "remora.db"
     for driver in {drivers.built_in().name: drivers.built_in(), drivers.best().name: drivers.best()}.values():
         database = await SqliteDatabase.open(old, now=1, known=migrations()[:-1], driver=driver)
@@ -915,7 +914,6 @@ async def test_a_log_that_can_not_be_emptied_is_kept_with_its_store(tmp_path: Pa
 
 
 async def test_where_backups_are_and_how_long_is_configured(tmp_path: Path, clock: Clock) -> None:
-    """Another disk outlasts this one."""
     async with opened(tmp_path / "data" / "remora.db", clock) as memory:
         place = backups.Backups(
             memory.database, retention=Retention(folder=tmp_path / "elsewhere", keep_days=2), now=clock

@@ -134,7 +134,6 @@ async def test_there_is_one_compaction_for_each_crossing(tmp_path: Path, clock: 
 
 
 async def test_what_was_not_read_for_memories_is_read_first(tmp_path: Path, clock: Clock) -> None:
-    """Nothing is lost with what leaves the window."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         await talked(memory, clock, 5)
@@ -191,7 +190,6 @@ async def test_without_a_model_or_tokens_for_it_too(tmp_path: Path, clock: Clock
 
 
 async def test_the_cost_of_a_summary_is_booked_whatever_comes_of_it(tmp_path: Path, clock: Clock) -> None:
-    """It counts against the tokens of the day."""
     async with remembering(tmp_path, clock, Model("no JSON")) as memory:
         await talked(memory, clock, 5)
         await checked(memory)
@@ -326,7 +324,6 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
 
 
 async def test_what_is_said_while_a_model_sums_up_stays_in_the_window(tmp_path: Path, clock: Clock) -> None:
-    """Nobody waits for a summary."""
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow() -> str:
@@ -347,7 +344,6 @@ async def test_what_is_said_while_a_model_sums_up_stays_in_the_window(tmp_path: 
 
 
 async def test_what_is_said_off_the_record_is_in_no_summary(tmp_path: Path, clock: Clock) -> None:
-    """It leaves the window as it always did."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         context = await memory.identities.context(*ADA)
@@ -371,7 +367,6 @@ async def test_where_nothing_is_remembered_at_all_a_conversation_is_still_summed
 
 
 async def test_the_summary_of_a_group_is_of_everybody_in_it_and_of_nothing_else(tmp_path: Path, clock: Clock) -> None:
-    """Private words stay private."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         await say(memory, ADA, "my secret is in the attic", clock=clock)

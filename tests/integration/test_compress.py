@@ -245,7 +245,6 @@ async def test_while_nothing_is_learned_events_wait(store: Service, clock: Clock
 
 
 async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, model: Nightly) -> None:
-    """Neither a question nor a changed row."""
     await tell(store, ADA, "played the cello", clock)
     model.says("cello", "the cello")
     await night(store, clock)
@@ -369,7 +368,6 @@ async def test_a_night_knows_no_better_than_what_was_read_off_the_same_messages(
 async def test_what_somebody_told_of_themselves_is_not_put_right_by_what_others_say_of_them(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
-    """Nor told once more under their name."""
     await tell(store, group("club", "ada"), "my home is Porto", clock)
     await tell(store, group("club", "bob"), "heard of a move", clock)
     await tell(store, group("club", "bob"), "heard of a flat", clock)
@@ -774,7 +772,6 @@ async def test_nothing_is_derived_of_whom_others_are_not_to_tell(store: Service,
 async def test_what_no_event_says_and_what_is_no_statement_is_not_kept(
     store: Service, clock: Clock, model: Nightly, fact: dict[str, Any]
 ) -> None:
-    """The bar of extraction holds here as well."""
     await tell(store, ADA, "played the cello", clock)
     model.lasting["cello"] = {"key": "hobby", **fact}
     assert await night(store, clock) == {"events": 1}
@@ -814,7 +811,6 @@ async def test_words_are_cleaned_and_days_become_dates(store: Service, clock: Cl
 async def test_an_event_that_was_corrected_meanwhile_is_gone_through_as_it_is_now(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
-    """The old wording teaches nothing."""
     turn = await tell(store, ADA, "ran along the Tagus", clock)
     (event,) = await kept(store, ADA, "event")
     model.says("Tagus", "running")
@@ -854,7 +850,6 @@ async def test_what_was_made_of_a_corrected_event_ends_with_it(store: Service, c
 async def test_what_somebody_has_made_sure_of_outlives_its_corrected_event(
     store: Service, clock: Clock, model: Nightly, hold: str
 ) -> None:
-    """It stands by their word."""
     turn = await tell(store, ADA, "moved into a flat in Lisbon", clock)
     model.says("flat", "lives in a flat in Lisbon", key="dwelling")
     await night(store, clock)

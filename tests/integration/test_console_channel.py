@@ -156,7 +156,6 @@ def test_console_joins_rows_that_the_stream_had_already_joined() -> None:
 
 
 def test_console_marks_rows_of_an_earlier_run() -> None:
-    """They may be repeats, so they say so."""
     assert printed([], row("done", earlier_run=True)) == "(from earlier)\ndone\n"
 
 
@@ -544,7 +543,6 @@ def test_console_prompt_completes_commands(terminal: Terminal) -> None:
 
 
 def test_console_prompt_sends_no_blank_lines(terminal: Terminal) -> None:
-    """Enter alone prompts again."""
     terminal.type(ENTER)
     terminal.see(PROMPT)
     terminal.type("  " + ENTER)

@@ -200,14 +200,12 @@ async def test_a_second_process_is_told_who_holds_the_store(tmp_path: Path) -> N
 
 
 async def test_a_folder_that_cannot_be_made_is_named_with_the_way_out(tmp_path: Path) -> None:
-    """The operator learns which setting to change."""
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreUnwritable, match="data_dir"):
         await _opened(tmp_path / "file" / "remora.db")
 
 
 async def test_a_file_that_is_no_database_is_left_untouched(tmp_path: Path, driver: drivers.Driver) -> None:
-    """Somebody's other file must not be overwritten."""
     path = tmp_path / "remora.db"
     path.write_bytes(b"dear diary, " * 100)
     with pytest.raises(StorageError, match="damaged or not a Remora database"):

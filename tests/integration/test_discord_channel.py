@@ -119,7 +119,6 @@ async def test_mention_addresses_the_bot_and_is_cut_off_the_text(discord: Contro
 
 
 async def test_reply_to_the_bot_addresses_it_and_everyone_does_not(discord: Control, host: Host) -> None:
-    """@everyone is talk to people."""
     await discord.say("@everyone come", user=ADA, channel=GENERAL)
     shown = await bot(discord).send(row("hello", place(GENERAL)))
     await discord.say("what?", user=ADA, channel=GENERAL, reply_to=int(shown))
@@ -321,7 +320,6 @@ async def test_channel_whose_history_is_refused_by_chance_is_read_again(discord:
 
 
 async def test_private_channel_that_is_gone_is_forgotten(discord: Control) -> None:
-    """Else every start asks for it, for ever."""
     host = Host()
     async with running(bot(discord), host):
         said = await discord.say("before", user=ADA)
@@ -486,7 +484,6 @@ async def test_late_answer_in_private_becomes_a_direct_message(discord: Control)
 
 
 async def test_late_answer_for_all_is_said_in_its_place(discord: Control) -> None:
-    """Nothing keeps it from the chat."""
     channel = bot(discord)
     async with running(channel, Host()) as host:
         await registered(discord)
@@ -595,7 +592,6 @@ async def test_button_under_what_one_person_sees_changes_it_for_that_person(disc
 
 
 async def test_private_growing_answer_is_edited_by_its_ticket(discord: Control) -> None:
-    """Nobody else can reach the message."""
     clock = Clock()
     channel = bot(discord, now=clock)
     async with running(channel, Host()) as host:
@@ -677,7 +673,6 @@ async def test_command_that_is_being_committed_when_the_run_ends_is_committed(di
 
 
 async def test_message_is_shown_without_pings_and_previews(discord: Control) -> None:
-    """Model text must not call a whole server."""
     channel = bot(discord)
     said = await discord.say("hello", user=ADA, channel=GENERAL)
     text = "@everyone <@1001> https://example.org"
@@ -727,7 +722,6 @@ async def test_ticket_that_can_not_be_read_is_never_answered_in_the_chat(discord
 
 
 async def test_edit_that_can_not_be_is_told_apart(discord: Control) -> None:
-    """The answer is then said anew."""
     channel = bot(discord)
     shown = await channel.send(row("…", place(GENERAL)))
     assert await channel.send(row("hello", place(GENERAL), edits=shown)) == shown
@@ -822,7 +816,6 @@ async def test_archived_thread_is_opened_again_for_the_answer(discord: Control) 
 
 
 async def test_form_that_discord_does_not_like_is_shown_as_bare_words(discord: Control) -> None:
-    """Better an answer without its buttons than none."""
     shown = await bot(discord).send(row("x" * 2_001, place(GENERAL), buttons=(Button(label="Yes", data="y"),)))
     assert (await discord.texts(GENERAL))[0] == "x" * 2_000
     assert (await discord.message(int(shown)))["id"] == shown
@@ -878,7 +871,6 @@ async def test_gateway_that_is_down_at_the_start_is_told_as_such(discord: Contro
 
 
 async def test_shutdown_keeps_what_was_taken(discord: Control) -> None:
-    """The next start reads from there."""
     host = Host()
     async with running(bot(discord), host):
         said = await discord.say("hello", user=ADA)
@@ -902,7 +894,6 @@ async def test_servers_of_a_bot_are_listed(discord: Control) -> None:
 
 
 async def test_lost_connection_is_resumed_and_nothing_is_missed(discord: Control, host: Host) -> None:
-    """Most losses last a second."""
     async with discord.offline(resumable=True):
         await discord.say("meanwhile", user=ADA, channel=GENERAL)
     assert [one.text for one in await host.hears()] == ["meanwhile"]

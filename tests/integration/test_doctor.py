@@ -64,7 +64,6 @@ async def store(config: Config) -> AsyncIterator[Path]:
 
 @pytest.mark.sqlite("no file is there yet")
 async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
-    """A first look must not frighten anybody."""
     findings = await found(configured(tmp_path))
     assert examination.status([*findings.values()]) == "yellow"  # the running bot can't be asked
     assert findings["remora.db"].text == "not made yet; the first message makes it"
@@ -73,7 +72,6 @@ async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
 
 @pytest.mark.sqlite("its pages are checked and its backups looked at")
 async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None:
-    """Nobody has to stop the bot to look."""
     config = configured(tmp_path)
     async with store(config):
         findings = await found(config)
@@ -143,7 +141,6 @@ async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> N
 
 @pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_clock_that_was_put_back_is_trouble(tmp_path: Path) -> None:
-    """Reminders would come days late."""
     config = configured(tmp_path)
     async with store(config):
         pass

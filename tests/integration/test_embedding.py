@@ -174,7 +174,6 @@ async def nearest(embedding: Embedding, database: Database, question: str) -> li
 
 
 async def test_what_waits_is_embedded_and_found(database: Database, texts: Texts) -> None:
-    """The point of it all."""
     embedding = working(database, texts, Letters())
     await embedding.idle()
     assert (await nearest(embedding, database, "Porto"))[0] == 2
@@ -189,7 +188,6 @@ async def test_what_waits_is_embedded_and_found(database: Database, texts: Texts
 async def test_a_changed_text_is_found_by_its_new_words_and_a_removed_one_not_at_all(
     database: Database, texts: Texts
 ) -> None:
-    """Corrections and forgetting reach the vectors."""
     embedding = working(database, texts, Letters())
     await embedding.idle()
     await texts.put(2, "Ana lives in Lisbon")
@@ -216,7 +214,6 @@ async def test_vectors_of_a_text_that_changed_meanwhile_are_not_kept(database: D
 
 
 async def test_equal_texts_are_embedded_once(database: Database, texts: Texts) -> None:
-    """A hundred times "ok" costs one."""
     for doc in range(10, 40, 2):
         await texts.put(doc, "ok then")
     embedder = Letters()
@@ -243,7 +240,6 @@ async def test_a_failing_embedder_is_tried_again_after_growing_waits(database: D
 
 
 async def test_a_text_the_embedder_refuses_holds_up_no_other(database: Database, texts: Texts) -> None:
-    """It is found by its words."""
     await texts.put(6, "poison")
     embedding = working(database, texts, Letters(refuses="poison"))
     await embedding.idle()
@@ -253,8 +249,6 @@ async def test_a_text_the_embedder_refuses_holds_up_no_other(database: Database,
 
 
 async def test_without_an_embedder_nothing_waits_for_one(database: Database, texts: Texts) -> None:
-    """Words go on alone, and say so."""
-
     async def unavailable() -> Letters:
         raise EmbedderUnavailable("not installed")
 
@@ -296,7 +290,6 @@ async def test_where_vectors_can_not_be_compared_words_go_on_alone_and_it_is_sai
 
 
 async def test_a_question_that_fails_leaves_words_alone(database: Database, texts: Texts) -> None:
-    """The turn goes on."""
     embedder = Letters()
     embedding = working(database, texts, embedder)
     await embedding.idle()
@@ -406,7 +399,6 @@ async def test_what_a_paid_embedder_gave_is_not_paid_for_twice(database: Databas
 
 
 async def test_after_a_month_it_is_paid_for_again(database: Database, texts: Texts) -> None:
-    """The cache is evicted."""
     for name, now in (("letters", NOW), ("other", NOW)):
         embedding = working(database, texts, Letters(name=name), cached=True, now=now)
         await embedding.opened()
@@ -423,7 +415,6 @@ async def test_after_a_month_it_is_paid_for_again(database: Database, texts: Tex
 
 
 async def test_closing_in_the_middle_leaves_the_rest_for_the_next_start(database: Database, texts: Texts) -> None:
-    """No task or request outlives the store."""
     embedder = Letters()
     embedder.gate = asyncio.Event()
     embedding = working(database, texts, embedder)

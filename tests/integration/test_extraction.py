@@ -148,7 +148,6 @@ async def test_a_question_that_is_refused_as_too_long_is_asked_with_less(memory:
 
 
 async def test_known_facts_take_a_quarter_of_a_question_at_most(memory: Service, clock: Clock) -> None:
-    """The near ones, of however many are known."""
     context = (await say(memory, private("ada"), "hello", clock=clock)).context
     for n in range(60):
         await remember(memory, context, f"the lamp number {n} stands on the old table by the window of the hall")
@@ -272,7 +271,6 @@ async def test_what_was_said_while_the_model_was_away_is_read_when_it_answers_ag
 
 @pytest.mark.parametrize("again", ["a new start", "a night"])
 async def test_what_was_set_aside_gets_another_chance(memory: Service, clock: Clock, again: str) -> None:
-    """The model may be another by then."""
     model = Model(*["I would rather not."] * extractions.PARK_AFTER)
     reads = learner(memory, clock, model)
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
@@ -290,7 +288,6 @@ async def test_what_was_set_aside_gets_another_chance(memory: Service, clock: Cl
 
 
 async def test_one_failing_session_holds_up_no_other(memory: Service, clock: Clock) -> None:
-    """Each has its own work."""
     bad = await say(memory, private("ada"), "I like jazz", clock=clock)
     good = await say(memory, private("bob"), "I like polka", clock=clock)
     reads = learner(memory, clock, Model(ModelFailed("down"), fact("polka")))
@@ -332,7 +329,6 @@ async def test_what_a_weak_model_invents_pushes_nothing_out(memory: Service, clo
 
 
 async def test_what_a_message_may_not_mean_stands_unsure_beside_what_is_known(memory: Service, clock: Clock) -> None:
-    """A guess ends nothing; told plainly, it does."""
     ada = private("ada")
     known = await say(memory, ada, "I live in Lisbon", clock=clock)
     await memory.learner.flush(known.context.session.id, "test")
@@ -368,7 +364,6 @@ async def test_a_spent_budget_waits_for_the_agents_next_day(memory: Service, clo
 
 
 async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_path: Path, clock: Clock) -> None:
-    """Every message reaches the model once, in order."""
     memory = await Service.open(
         tmp_path / "backlog.db",
         agents={"assistant": AgentMemory()},
@@ -520,7 +515,6 @@ async def test_instruction_like_memories_are_flagged(memory: Service, clock: Clo
 
 
 async def test_work_that_nobody_may_read_any_more_ends_without_a_call(memory: Service, clock: Clock) -> None:
-    """Forgotten between scheduling and reading."""
     model = Model()
     reads = learner(memory, clock, Model(ModelFailed("down")))
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)

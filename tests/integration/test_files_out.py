@@ -87,7 +87,6 @@ async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memo
 
 
 async def test_row_with_a_file_leaves_the_placeholder_to_words(memory: Service) -> None:
-    """Words can't be turned into a file."""
     await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data))
     row = await memory.mailbox.take(CHAT)
     assert row is not None and row.edits is None
@@ -359,7 +358,6 @@ async def test_file_that_is_the_whole_answer_takes_the_waiting_marks_place_once(
 
 
 async def test_late_file_for_one_person_becomes_a_direct_message(discord: discords.Control) -> None:
-    """Never one in the chat."""
     channel = bot(discord)
     async with running(channel, Host()) as host:
         await registered(discord)
@@ -403,7 +401,6 @@ async def test_file_that_discord_finds_too_large_is_dead_with_a_reason(discord: 
 
 
 async def test_wait_for_a_file_is_passed_on_exactly(discord: discords.Control) -> None:
-    """Delivery tries again then, and not before."""
     await discord.fault("flood", retry_after=7.5)
     with pytest.raises(ChannelUnavailable) as limited:
         await bot(discord).send(row("", place(GENERAL), file=EXPORT))
@@ -512,5 +509,4 @@ async def test_discord_links_to_messages_of_places_it_knows(discord: discords.Co
 
 
 def test_terminal_has_no_links() -> None:
-    """There is nothing to open."""
     assert screen().link(screen().place, "id1") is None

@@ -370,8 +370,6 @@ async def test_nothing_but_a_post_is_taken(receiver: Receiver) -> None:
 
 
 async def test_a_body_at_the_limit_is_taken_and_one_beyond_is_not(receiver: Receiver) -> None:
-    """Whether its length is told before or not."""
-
     async def pieces(size: int) -> AsyncIterator[bytes]:
         for _ in range(size // 100):
             yield b"x" * 100
@@ -392,7 +390,6 @@ async def test_a_body_that_says_it_is_too_large_is_not_waited_for(receiver: Rece
 
 
 async def test_a_body_that_does_not_come_is_given_up(receiver: Receiver) -> None:
-    """Anybody could hold lines open, for nothing."""
     said = await receiver.raw(b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
     assert said.startswith(b"HTTP/1.1 408 ")
     assert receiver.taken == []

@@ -126,7 +126,6 @@ async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
 async def test_an_index_that_breaks_at_rest_is_found_and_mended_at_the_next_start(
     opened: Opened, clock: Clock, sql: str
 ) -> None:
-    """Also damage that no search would notice."""
     async with opened() as memory:
         turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
         await learn(memory, turn)
@@ -139,7 +138,6 @@ async def test_an_index_that_breaks_at_rest_is_found_and_mended_at_the_next_star
 
 
 async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: Clock) -> None:
-    """Nobody has to restart anything."""
     turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
     await learn(memory, turn)
     await memory.indexed()

@@ -251,7 +251,6 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
 
 
 async def test_work_put_down_before_waits_too_and_goes_on_when_somebody_writes(memory: Service, clock: Clock) -> None:
-    """Whoever writes has let the bot in again."""
     club = group("club", "ada")
     turn = await say(memory, club, "I like tea.", ref="1", clock=clock)
     await act(memory, turn.context, lambda edits: edits.start_window())
@@ -515,7 +514,6 @@ async def test_thirty_days_are_thirty_days(memory: Service, clock: Clock) -> Non
 
 
 async def test_a_second_run_finds_nothing_to_do(world: World) -> None:
-    """It runs at every start and every day."""
     for chat in ("room", "ada"):
         await leave_chat(world.service, chat)
     world.clock.move(days=31)
@@ -589,7 +587,6 @@ async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(wo
 
 
 async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock: Clock) -> None:
-    """Somebody may be waiting for an answer meanwhile."""
     where, who = group("club", "ada")
     said = [
         Utterance(role="user", text=f"word {n}", tokens=1, said_at=clock(), author_name="ada") for n in range(1_203)

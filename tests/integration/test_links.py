@@ -118,7 +118,6 @@ def test_a_code_is_for_one_link_within_its_time_and_three_guesses_are_all(
 
 
 def test_the_code_itself_is_nowhere_in_the_store() -> None:
-    """Only a salted hash of it."""
     connection, tx = store()
     with closing(connection):
         linking.open_code(tx, 1, 1, CODE, now=NOON)
@@ -128,7 +127,6 @@ def test_the_code_itself_is_nowhere_in_the_store() -> None:
 
 
 def test_a_newer_code_ends_the_older_one_of_the_same_account() -> None:
-    """Each open code is one more to guess."""
     connection, tx = store()
     with closing(connection):
         linking.open_code(tx, 1, 1, CODES[0], now=NOON)
@@ -361,7 +359,6 @@ async def test_who_began_a_link_is_told_that_it_came_to_nothing(
 
 
 async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World, clock: Clock) -> None:
-    """Nor one that was answered."""
     lapsed = "was not answered in time"
     await world.tell("/link", "ada")
     await world.tell(f"/link {CODE}", "bob")
@@ -375,7 +372,6 @@ async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World,
 
 
 async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
-    """The next step differs in each case."""
     assert "is not a code" in await world.tell("/link hello there", "bob")
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(f"/link {CODE}", "ada")
@@ -393,7 +389,6 @@ async def test_every_code_that_does_not_fit_has_its_own_words(world: World, cloc
 
 
 async def test_a_code_said_in_a_group_is_over(world: World) -> None:
-    """Whoever reads along could give it first."""
     await world.tell("/link", "ada")
     await world.say(f"/link {CODE}", person="bob", chat="club")
     assert "no longer valid" in world.last("club")
@@ -407,7 +402,6 @@ async def test_a_code_said_in_a_group_is_over(world: World) -> None:
 
 @pytest.mark.parametrize("when", ["before the code", "before the yes", "the giver"])
 async def test_nobody_is_linked_with_one_who_was_shut_out(world: World, when: str) -> None:
-    """A block ends what was under way."""
     door = world.memories["remora.db"].access
     await world.tell("/link", "ada")
     if when == "before the code":

@@ -281,8 +281,6 @@ async def test_a_wish_that_would_steer_the_model_is_not_made_into_a_manner(tmp_p
 
 
 async def test_what_ends_in_the_middle_is_done_at_night(tmp_path: Path, clock: Clock) -> None:
-    """Nothing is half made, and nothing is missed."""
-
     async def never() -> str:
         return str(await asyncio.Event().wait())
 
@@ -393,7 +391,6 @@ async def test_the_night_goes_by_which_agent_was_told(tmp_path: Path, clock: Clo
 
 
 async def test_a_manner_taken_back_from_one_agent_keeps_no_other_from_having_one(tmp_path: Path, clock: Clock) -> None:
-    """They said nothing of the other one."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         there = (await say(memory, private("ada", agent="other"), "hello", clock=clock)).context
         await plant(memory, there, *WISHES, clock=clock)
@@ -424,7 +421,6 @@ async def test_linked_accounts_go_by_what_was_set_in_any_of_them(memory: Service
 
 
 async def test_the_switch_of_either_account_holds_for_both(memory: Service, ada: Context, clock: Clock) -> None:
-    """Whoever wanted it off keeps that."""
     phone = await memory.identities.context(*private("ada's phone"))
     await act(memory, phone, lambda edits: edits.learn_manner(False))
     await link(memory, ada, phone)
@@ -435,7 +431,6 @@ async def test_the_switch_of_either_account_holds_for_both(memory: Service, ada:
 
 
 async def test_what_somebody_says_of_it_themselves_wins(tmp_path: Path, clock: Clock) -> None:
-    """Until they leave it to the agent again."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -482,7 +477,6 @@ async def test_switched_off_nothing_of_it_stands_in_a_prompt(tmp_path: Path, clo
 
 
 async def test_a_manner_that_adds_a_wish_of_its_own_is_not_taken(tmp_path: Path, clock: Clock) -> None:
-    """The styles are used as they are instead."""
     async with opened(
         tmp_path, clock, Model({"manner": "You answer briefly, with pictures, in Latin, without emoji."})
     ) as memory:
@@ -523,7 +517,6 @@ async def test_ones_own_words_wait_while_it_is_off(memory: Service, ada: Context
 
 
 async def test_a_group_is_switched_for_itself(memory: Service, clock: Clock) -> None:
-    """Its people keep their own manner in private."""
     ada, club = await memory.identities.context(*private("ada")), await memory.identities.context(*group("club", "ada"))
     for context in (ada, club):
         await plant(memory, context, *WISHES, clock=clock)
@@ -567,7 +560,6 @@ async def test_a_forgotten_wish_takes_the_manner_with_it(tmp_path: Path, clock: 
 
 
 async def test_a_corrected_wish_is_in_the_next_manner(tmp_path: Path, clock: Clock) -> None:
-    """Without anybody saying anything else."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -634,7 +626,6 @@ async def test_wishes_of_one_kind_do_not_pile_up(memory: Service, ada: Context, 
 
 
 async def test_a_pinned_wish_is_never_set_aside(memory: Service, ada: Context, clock: Clock) -> None:
-    """Nor one that somebody has confirmed."""
     await plant(memory, ada, "brief", key="length", clock=clock)
     (first,) = await memory.browse.memories(ada, limit=1)
     await act(memory, ada, lambda edits: edits.pin(first.short_id, pinned=True))
@@ -663,7 +654,6 @@ async def test_there_is_an_end_to_wishes_that_are_about_nothing_named(
 async def test_an_update_that_falls_into_the_wait_after_a_failure_is_made_when_the_wait_is_over(
     tmp_path: Path, clock: Clock
 ) -> None:
-    """Nobody has to tell another style for it."""
     async with opened(tmp_path, clock, Model()) as memory:
         context = await memory.identities.context(*private("ada"))
         await plant(memory, context, *WISHES, clock=clock, settle=False)

@@ -74,7 +74,6 @@ async def test_an_older_message_never_closes_a_newer_value(memory: Service, cloc
 
 
 async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clock: Clock) -> None:
-    """Repeats must not crowd out other memories."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
     clock.move(days=3)
@@ -216,7 +215,6 @@ async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: 
 
 
 async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Clock) -> None:
-    """Somebody who never pauses is remembered, too."""
     service = await Service.open(
         tmp_path / "remora.db",
         agents={"assistant": AgentMemory()},
@@ -294,7 +292,6 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
 
 
 async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Service, clock: Clock) -> None:
-    """A turn never fails because an index did."""
     turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
     await learn(memory, turn)
     await memory.database.write(lambda tx: tx.run("drop table postings"))
@@ -324,7 +321,6 @@ async def test_a_broken_index_is_made_again_at_the_next_start(
 
 
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
-    """Platforms repeat themselves; memory and answers must not."""
     received: Sequence[int | None] = [
         await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload="{}"
@@ -517,7 +513,6 @@ async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service,
 
 
 async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, clock: Clock) -> None:
-    """Nobody has to say anything first."""
     service = await Service.open(
         tmp_path / "remora.db",
         agents={"assistant": AgentMemory(model=BackgroundModel(complete=unreachable))},
@@ -556,7 +551,6 @@ async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_pat
 
 
 async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service, clock: Clock) -> None:
-    """Not even the profile."""
     ada = private("ada")
     await learn(memory, await say(memory, ada, "My name is Ada", clock=clock))
     turn = await say(memory, ada, "who am I?", clock=clock)
@@ -586,7 +580,6 @@ async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, 
 
 
 async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clock) -> None:
-    """Six random characters meet sooner or later."""
     given = iter(
         ["aaaaaa", "bbbbbb", "bbbbbb", "bbbbbb", "cccccc", "dddddd", "dddddd", "eeeeee"]
         + [f"{n:06d}" for n in range(20)]

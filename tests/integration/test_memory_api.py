@@ -159,7 +159,6 @@ async def test_what_is_not_understood_is_said(
 
 
 async def test_a_key_reads_or_writes_as_it_may(home: House) -> None:
-    """Each operation asks for its own permission."""
     reader, writer = await home.key("read reader"), await home.key("write writer")
     assert (await home.ask("GET", "/v1/memories", writer)).json()["error"]["code"] == "missing_scope"
     assert (await home.ask("POST", "/v1/memories", reader, {"text": "x y z"})).json()["error"][

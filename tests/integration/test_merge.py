@@ -217,7 +217,6 @@ async def test_what_says_the_same_is_put_together_whatever_the_model_says(
 
 
 async def test_a_second_run_asks_nothing_and_changes_nothing(world: Service, clock: Clock, model: Merging) -> None:
-    """Until something new is told."""
     await tell(world, clock, *MUSIC, "opera", "polka", "swing")
     model.merges("jazz by Nina Simone, fado from Coimbra", *MUSIC[:2])
     assert await night(world, clock) == {"merged": 1, "archived": 2}
@@ -241,7 +240,6 @@ async def test_an_answer_that_would_lose_too_much_changes_nothing(world: Service
 
 
 async def test_what_a_merge_would_lose_stays_as_it_is(world: Service, clock: Clock, model: Merging) -> None:
-    """One of four."""
     turn = await tell(world, clock, *MUSIC)
     model.merges("jazz by Nina Simone, fado from Coimbra, chamber music and blues", *MUSIC)
     assert await night(world, clock) == {"merged": 1, "archived": 3}
@@ -253,7 +251,6 @@ async def test_what_a_merge_would_lose_stays_as_it_is(world: Service, clock: Clo
 async def test_taking_a_run_back_restores_every_byte_and_it_is_not_done_again(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """Not even when something new is told."""
     turn = await tell(world, clock, *MUSIC)
     before = await remembered(world)
     model.merges(ALL_MUSIC, *MUSIC)
@@ -268,7 +265,6 @@ async def test_taking_a_run_back_restores_every_byte_and_it_is_not_done_again(
 
 
 async def test_a_preview_shows_the_merge_and_keeps_nothing(world: Service, clock: Clock, model: Merging) -> None:
-    """But what it cost."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     before = await remembered(world)
@@ -567,7 +563,6 @@ async def test_what_was_merged_is_told_again_of_what_it_was_merged_into(
 
 
 async def test_what_had_faded_comes_back_when_it_is_told_again(world: Service, clock: Clock) -> None:
-    """Archived is not gone, merged or not."""
     turn = await tell(world, clock, MUSIC[0])
     faded = await named(world, turn.context, MUSIC[0])
     await world.database.write(lambda tx: memories.archive(tx, [faded.id], now=clock()))
@@ -578,7 +573,6 @@ async def test_what_had_faded_comes_back_when_it_is_told_again(world: Service, c
 
 
 async def test_a_merged_fact_that_had_faded_comes_back_whole(world: Service, clock: Clock, model: Merging) -> None:
-    """Rather than one part of it beside it."""
     model.merges(ALL_MUSIC, *MUSIC)
     turn = await tell(world, clock, *MUSIC)
     await night(world, clock)
@@ -633,7 +627,6 @@ async def test_what_was_corrected_away_does_not_come_back_with_a_forget(
 async def test_what_is_forgotten_while_the_model_reads_is_in_no_merge(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """The answer still holds its words."""
     turn = await tell(world, clock, *MUSIC, "opera")
     model.merges(ALL_MUSIC, *MUSIC)
     part = await named(world, turn.context, MUSIC[1])
@@ -711,7 +704,6 @@ async def test_a_part_that_somebody_puts_their_hand_on_stands_by_itself_again(
 async def test_a_part_is_not_taken_out_of_what_somebody_has_made_sure_of(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """They have said that all of it holds."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     await night(world, clock)
@@ -724,7 +716,6 @@ async def test_a_part_is_not_taken_out_of_what_somebody_has_made_sure_of(
 async def test_a_corrected_part_that_is_taken_back_is_in_the_whole_again(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """As if nobody had corrected it."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     await night(world, clock)
@@ -737,7 +728,6 @@ async def test_a_corrected_part_that_is_taken_back_is_in_the_whole_again(
 async def test_what_was_merged_of_repetitions_goes_with_what_they_repeat(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """The whole and each of its parts."""
     turn = await tell(world, clock, "Marta Reis", key="tutor", topic="music")
     said = ["the tutor is Marta Reis", "as ever Marta Reis", "it is to be Marta Reis", "and so on with Marta Reis"]
     await tell(world, clock, *said, key="tutor", origin="derived")
@@ -788,7 +778,6 @@ async def test_an_answer_that_is_none_is_asked_for_again(
 async def test_a_model_that_is_down_fails_the_run_and_loses_nothing(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """It is tried again later."""
     turn = await tell(world, clock, *MUSIC)
 
     async def down(request: ModelRequest) -> str | None:
@@ -952,7 +941,6 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
 
 
 async def test_a_profile_of_many_facts_stays_within_its_limit(world: Service, clock: Clock) -> None:
-    """Every slot full to the brim."""
     fed = {"likes": "preference", "job": "work", "home-of": "place", "sister": "relation", "diet": "health"}
     fed |= {"goal": "plan", "hobby": "preference", "speaks": "identity", "instruction": "instruction"}
     for key, category in fed.items():

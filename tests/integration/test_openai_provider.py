@@ -182,7 +182,6 @@ async def test_a_tool_call_is_put_together_from_its_fragments(llmock: LLMock, mo
 
 
 async def test_two_tool_calls_of_one_answer_stay_apart(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """Arguments that run together belong to no call."""
     llmock.add(Reply(tool_calls=(MockCall("weather", {"city": "Oslo"}), MockCall("weather", {"city": "Rome"}))))
     completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
     assert [json.loads(call.arguments)["city"] for call in completion.tool_calls] == ["Oslo", "Rome"]
@@ -199,7 +198,6 @@ async def test_malformed_arguments_are_handed_on_as_they_came(llmock: LLMock, mo
 
 
 async def test_json_mode_is_asked_for_and_gives_json(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """Extraction reads the answer as JSON."""
     completion = await mocked.complete(Request(messages=HELLO.messages, json_mode=True))
     assert isinstance(json.loads(completion.text), dict)
     assert llmock.last_request.body is not None
@@ -382,7 +380,6 @@ async def test_an_answer_that_is_sent_again_as_a_whole_is_shown_once(chunks: lis
 
 
 async def test_an_answer_that_repeats_itself_is_left_alone() -> None:
-    """So do songs, laughs and numbers."""
     for pieces in (["ha", "ha"], ["1", "10", "100"], ["no, ", "no, ", "no, no!"], ["la\n"] * 9):
         chunks = [*map(says, pieces), says(None, "stop")]
         assert (await answer_of(sse(*chunks, "[DONE]"))).text.strip() == "".join(pieces).strip()
@@ -618,7 +615,6 @@ async def test_a_failure_told_in_the_middle_is_one_with_its_words(
     ],
 )
 async def test_an_event_of_an_error_is_one(event: bytes, words: str) -> None:
-    """Only its name says so."""
     if words:
         error = await failure_of(sse(says("Hel")) + event)
         assert isinstance(error, ModelUnavailable) and words in str(error)
@@ -692,7 +688,6 @@ async def test_usage_is_what_the_server_counted(told: dict[str, Any], expected: 
     ],
 )
 async def test_usage_is_estimated_and_says_so_where_the_server_is_silent(told: dict[str, Any] | None) -> None:
-    """A budget that counts nothing never ends."""
     request = Request(messages=HELLO.messages, tools=(WEATHER,))
     completion = await answer_of(sse({**says("Hello " * 40, "stop"), "usage": told}), request)
     assert completion.usage.estimated
@@ -767,7 +762,6 @@ async def test_all_that_a_server_refuses_is_learned_one_after_another() -> None:
 
 
 async def test_a_temperature_the_model_does_not_support_is_left_out() -> None:
-    """The same models take only their default."""
     refusal = {"error": {"message": "Unsupported value: 'temperature' does not support 0.7 with this model."}}
     async with (
         wire(refuses_once(refusal, WHOLE)) as served,
@@ -879,7 +873,6 @@ async def test_a_stream_that_holds_nothing_is_asked_for_plainly() -> None:
 
 
 async def test_a_call_written_in_the_text_is_a_call_and_thoughts_are_not_shown() -> None:
-    """Small servers hand on what the model wrote."""
     shown: list[str] = []
 
     async def show(text: str) -> None:
@@ -955,7 +948,6 @@ async def test_a_mark_that_a_person_wrote_teaches_nothing_of_the_server(written:
 
 
 async def test_what_a_call_cost_that_was_broken_off_is_told() -> None:
-    """It was paid for as well."""
     aborted: list[Completion] = []
     begun = asyncio.Event()
 
@@ -1036,7 +1028,6 @@ async def test_a_missing_key_is_told_from_a_wrong_one() -> None:
     ],
 )
 async def test_a_key_the_server_repeats_is_not_shown(body: str) -> None:
-    """Errors reach logs and chats."""
     error = await failure_of(body, status="401 Unauthorized")
     assert KEY[:8] not in str(error)
 
@@ -1067,7 +1058,6 @@ async def test_the_wait_a_server_asks_for_is_read(status: str, headers: str, exp
 
 
 async def test_the_mocks_own_wait_is_read(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """The mock sends it as OpenAI does."""
     llmock.rate_limit(retry_after=1.5)
     error = await failure(mocked)
     assert isinstance(error, ModelRateLimited)
@@ -1134,7 +1124,6 @@ async def test_a_request_that_is_too_long_is_known_in_the_words_of_many_servers(
 
 
 async def test_the_mocks_context_window_overflows(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """The same, in the words of the mock."""
     llmock.limits(context_window=2)
     assert isinstance(await failure(mocked), ContextOverflow)
 
@@ -1150,7 +1139,6 @@ async def test_a_web_page_is_named_by_its_title_and_not_pasted() -> None:
 
 
 async def test_a_long_refusal_is_shortened() -> None:
-    """An error is read in a chat."""
     error = await failure_of({"error": {"message": "word " * 10_000}}, status="400 Bad Request")
     assert len(str(error)) < 700
 
@@ -1166,8 +1154,6 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 async def test_a_refusal_whose_body_never_comes_is_told_by_its_status() -> None:
-    """The status says enough."""
-
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 50\r\n\r\n{")
         await hang()
@@ -1221,8 +1207,6 @@ async def test_a_certificate_that_is_not_trusted_is_told_as_such(certificate: Pa
 
 
 async def test_https_towards_an_http_server_is_told_as_such() -> None:
-    """An s too many in base_url."""
-
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -1252,8 +1236,6 @@ async def test_a_server_that_never_answers_is_left_after_the_silence() -> None:
 
 
 async def test_a_connection_closed_without_an_answer_is_told_as_such() -> None:
-    """Proxies and crashing servers do it."""
-
     async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
@@ -1360,7 +1342,6 @@ async def test_a_character_cut_in_two_becomes_one(cut: str) -> None:
 
 
 async def test_half_a_character_and_a_nul_do_not_leave_the_provider() -> None:
-    """The turn could not be stored."""
     completion = await answer_of(
         sse(r'{"model": "m\ud800", "choices": [{"delta": {"content": "a\ude00b\u0000c"}}]}', "[DONE]")
     )
@@ -1665,7 +1646,6 @@ async def test_a_server_that_takes_no_pictures_is_asked_without_them(status: str
     ],
 )
 async def test_one_bad_picture_does_not_blind_the_model(status: str, message: str) -> None:
-    """The next picture may be taken."""
     async with (
         wire(refuses_once({"error": {"message": message}}, WHOLE, status)) as served,
         provider_at(served.base_url, sees=True) as provider,
@@ -1712,7 +1692,6 @@ async def test_a_models_name_says_nothing_of_pictures() -> None:
 
 
 async def test_pictures_count_where_the_server_does_not_tell() -> None:
-    """Only where they were sent."""
     async with wire(replies(WHOLE)) as served:
         async with provider_at(served.base_url, sees=True) as provider:
             seen = (await provider.complete(LOOK)).usage.input_tokens

@@ -483,7 +483,6 @@ async def test_what_was_learned_stays_as_long_as_a_linked_account_is_there(memor
 
 
 async def test_when_the_last_of_linked_accounts_has_left_all_goes(memory: Service, clock: Clock) -> None:
-    """Nobody is left who could read it."""
     ada, phone = await memory.identities.context(*private("ada")), await memory.identities.context(*private("phone"))
     for name in ("ada", "phone"):
         turn = await say(memory, private(name), f"I like {name} tea.", ref="1", clock=clock)
@@ -583,7 +582,6 @@ async def test_wishes_said_in_a_group_are_answered_in_private(talk: Talk) -> Non
 
 
 async def test_a_tool_keeps_nothing_for_one_who_is_out(talk: Talk) -> None:
-    """However willing the model is."""
     talk.model.answers = [calls(("remember_fact", json.dumps({"text": "likes tea"}))), "Done."]
     async with talk.running():
         await talk.tell("/privacy out")

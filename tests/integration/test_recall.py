@@ -40,7 +40,6 @@ def said(hits: Sequence[Hit]) -> list[str]:
 
 
 async def test_what_was_said_long_ago_is_found_by_its_words(memory: Service, clock: Clock) -> None:
-    """Not everything worth finding is a fact."""
     ada = private("ada")
     await talk(memory, clock, (ada, "The heating engineer comes on Thursday at nine"), (ada, "I love rain"))
     clock.move(days=200)
@@ -72,7 +71,6 @@ async def test_who_is_named_is_heard_before_who_talks_to_them(memory: Service, c
 
 
 async def test_a_fact_of_a_group_is_found_by_the_name_of_who_told_it(memory: Service, clock: Clock) -> None:
-    """By the one it was told under."""
     ada, bob = group("room", "ada"), group("room", "bob")
     for place in (ada, bob):
         await learn(memory, await say(memory, place, "I love sailing", clock=clock))
@@ -208,7 +206,6 @@ async def test_questions_greetings_and_the_bot_s_own_words_are_little_evidence(m
 
 
 async def test_of_a_long_message_the_part_that_answers_is_shown(memory: Service, clock: Clock) -> None:
-    """Eight whole essays would fill the prompt."""
     ada = private("ada")
     essay = "lorem ipsum dolor sit amet " * 60 + "the parrot is called Hieronymus " + "consectetur elit " * 60
     await talk(memory, clock, (ada, essay))
@@ -301,7 +298,6 @@ async def test_the_best_hit_is_shown_however_far_its_words(
 
 
 async def test_what_has_no_vector_yet_is_judged_by_its_words(meaning: Service, clock: Clock) -> None:
-    """Vectors come a while after the words."""
     ada = private("ada")
     for text in ("My locker at the gym is number 412", "The bank approved the mortgage", "Rain ruined the picnic"):
         await talk(meaning, clock, (ada, text))

@@ -556,7 +556,6 @@ async def test_a_refusal_that_repeats_the_conversation_is_read_and_not_quoted() 
 
 
 def test_a_short_refusal_that_names_a_short_word_of_the_person_repeats_it() -> None:
-    """However little it says besides."""
     for text, asked in (("no, Ada", "Ada"), ("Ada", "Ada"), ("x" * 290 + " Ada", "Ada"), ("I am Ada Lovelace", "Ada")):
         refusal = Refusal(text=text).apart_from([asked], model="m-4")
         assert refusal.repeats and refusal.echoes and refusal.quoted == ""

@@ -165,7 +165,6 @@ async def test_what_several_people_say_is_kept_under_their_names(config: Config)
 
 
 async def test_one_persons_recording_is_nobody_elses_memory(config: Config) -> None:
-    """A file may hold many private chats."""
     lines = recorded(said(1, "I live in Lisbon"), said(1, "hello Lisbon", chat="ben", author_id="ben"))
     await recording(config, lines)
     messages, known = await look(config, chat="ben", person="ben")

@@ -186,7 +186,6 @@ async def test_offset_is_given_up_once_it_has_confirmed(telegram: Control) -> No
 
 
 async def test_update_told_twice_has_one_key(telegram: Control, host: Host) -> None:
-    """By the key the inbox drops the second."""
     await telegram.say("once", user=ADA)
     await host.hears(1)
     await telegram.wait(delivered=True)
@@ -337,7 +336,6 @@ async def test_button_under_a_message_too_old_to_be_shown_works(telegram: Contro
 
 
 async def test_group_that_became_a_supergroup_is_told(telegram: Control, host: Host) -> None:
-    """Sessions and memory go with it."""
     await telegram.say("hello", user=ADA, chat=-55)
     new = await telegram.migrate(-55)
     await host.until(lambda host: bool(host.moved))
@@ -526,7 +524,6 @@ async def test_refusal_tells_what_to_do_next(
 
 
 async def test_real_refusals_are_known(telegram: Control) -> None:
-    """The same from the platform's own rules."""
     await known(telegram)
     channel = bot(telegram)
     with pytest.raises(ChannelError, match="too long") as caught:
@@ -588,7 +585,6 @@ async def test_server_that_is_not_there_leaves_no_doubt() -> None:
 
 
 async def test_server_with_a_foreign_certificate_leaves_no_doubt() -> None:
-    """Nothing is said to a stranger."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
 
@@ -801,7 +797,6 @@ async def test_poll_that_never_ends_is_cut(telegram: Control) -> None:
 
 
 async def test_wish_to_wait_is_kept_by_polls_too(telegram: Control) -> None:
-    """As every other."""
     sleep = Sleep()
     await telegram.fault("flood", method="getUpdates", retry_after=4)
     await telegram.say("hello", user=ADA)

@@ -568,7 +568,6 @@ def secret(text: str = SECRET) -> dict[str, str]:
 
 
 async def test_update_comes_over_http_as_it_would_by_polling(telegram: Control) -> None:
-    """Only the way differs."""
     host = Host()
     async with hooked(telegram, host) as (channel, _, _url):
         said = await telegram.say("hello", user=ADA)
@@ -603,7 +602,6 @@ async def test_stranger_is_turned_away(telegram: Control) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"update_id": "1"}'])
 async def test_what_is_no_update_is_refused(telegram: Control, body: bytes) -> None:
-    """Whatever comes in with the secret, nothing breaks."""
     async with hooked(telegram, Host()) as (_, client, url):
         assert (await client.post(url, content=body, headers=secret())).status_code == 400
 
@@ -623,7 +621,6 @@ async def test_update_is_confirmed_only_after_its_commit(telegram: Control) -> N
 
 
 async def test_update_before_or_after_the_run_has_to_wait(telegram: Control) -> None:
-    """Nobody is there who could commit it."""
     channel = bot(telegram, webhook=Webhook(url=URL, secret=SECRET))
     hook = channel.hook()
     assert hook is not None
@@ -755,7 +752,6 @@ async def test_webhook_without_a_good_secret_is_refused_by_name() -> None:
 
 
 async def test_webhook_address_that_telegram_does_not_take_ends_the_run(telegram: Control) -> None:
-    """Only the operator can help."""
     channel = bot(telegram, webhook=Webhook(url="http://bot.example.org", secret=SECRET))
     with pytest.raises(ChannelRefused, match="webhook must be"):
         await channel.run(Host())

@@ -299,7 +299,6 @@ async def test_without_a_language_model_that_is_said(telegram: telegrams.Control
 
 
 async def test_a_message_that_asks_not_to_be_kept_is_not_kept(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """Nobody finds or learns anything of it later."""
     async with serving(tmp_path, telegram=telegram):
         ada = Chat(platform=telegram)
         await ada.say("my boat is called Halcyon, don't save that")

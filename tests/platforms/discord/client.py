@@ -58,14 +58,6 @@ class Control(Deeds):
         """
         return int((await self.ask("drop", resumable=resumable, code=code))["dropped"])
 
-    async def reconnect(self) -> None:
-        """Has Discord ask the bot to connect anew (op 7)."""
-        await self.ask("reconnect")
-
-    async def invalidate(self, *, resumable: bool = False) -> None:
-        """Has Discord say that the session is not valid (op 9)."""
-        await self.ask("invalidate", resumable=resumable)
-
     async def gateway(self, **terms: Any) -> None:
         """Sets how the gateway behaves from now on (see gateway.Terms), for all bots."""
         await self.ask("gateway", **terms)

@@ -75,7 +75,6 @@ async def run(
 
 
 async def test_tools_run_and_their_results_go_back_to_the_model() -> None:
-    """The model answers from what the tool said."""
     done: list[tuple[int, int, int]] = []
     model = ScriptedModel(calls(("add", '{"amount": 2}'), ("add", '{"amount": 3}')), "Five.")
     reply = await run(model, done=done)
@@ -182,7 +181,6 @@ async def test_the_same_call_again_is_answered_from_its_first_result() -> None:
 
 
 async def test_a_model_that_asks_the_same_even_without_tools_is_given_up() -> None:
-    """Whatever it is told, it will not answer."""
     model = ScriptedModel(*[calls(("add", '{"amount": 1}')) for _ in range(30)])
     with pytest.raises(BadCompletion):
         await run(model)
@@ -190,7 +188,6 @@ async def test_a_model_that_asks_the_same_even_without_tools_is_given_up() -> No
 
 
 async def test_a_call_is_made_again_once_another_may_have_changed_its_result() -> None:
-    """A search after something was noted finds it."""
     done: list[tuple[int, int, int]] = []
     model = ScriptedModel(
         calls(("add", '{"amount": 1}')), calls(("add", '{"amount": 2}')), calls(("add", '{"amount": 1}')), "Ok."
@@ -200,14 +197,12 @@ async def test_a_call_is_made_again_once_another_may_have_changed_its_result() -
 
 
 async def test_an_answer_cut_at_its_longest_length_says_so() -> None:
-    """The person can ask for the rest."""
     cut = Completion(text="And then", model="m", provider="p", finish="length")
     assert (await run(ScriptedModel(cut))).cut
     assert not (await run(ScriptedModel("And then."))).cut
 
 
 async def test_an_empty_answer_is_an_error_not_a_message() -> None:
-    """Nobody should be sent an empty line."""
     with pytest.raises(BadCompletion):
         await run(ScriptedModel(says("  \n")))
 
@@ -220,7 +215,6 @@ async def test_secrets_in_what_the_model_writes_are_masked_before_anything_is_do
 
 
 def test_a_completion_survives_its_json_form() -> None:
-    """Steps wait in the database as JSON."""
     completion = calls(("add", '{"amount": 2}'), text="因为")
     assert Completion.from_json(completion.to_json()) == completion
 

@@ -111,7 +111,6 @@ async def test_a_passing_failure_is_tried_again_three_times(error: ModelError) -
 
 
 async def test_a_model_that_stays_down_is_called_four_times() -> None:
-    """Endless tries leave a person in silence."""
     world, model = World(), Scripted("a/1", ModelUnavailable("down"))
     with pytest.raises(ModelUnavailable):
         await world.chain(model).complete(REQUEST)
@@ -297,7 +296,6 @@ async def test_a_model_that_asked_for_an_hour_is_tried_last_for_that_hour() -> N
 
 
 async def test_an_account_with_nothing_left_is_asked_once_and_last_for_an_hour() -> None:
-    """No wait fills it."""
     world, empty, other = World(), Scripted("a/1", ModelUnpaid("no credit")), Scripted("b/2", ["Hi."])
     chain = world.chain(empty, other)
     calls = []
@@ -309,7 +307,6 @@ async def test_an_account_with_nothing_left_is_asked_once_and_last_for_an_hour()
 
 
 async def test_a_refusal_by_any_model_of_the_chain_may_be_due_to_the_request() -> None:
-    """Whatever the last of them says."""
     world = World()
     refusing, down = Scripted("a/1", ModelRefused("nope", of_request=True)), Scripted("b/2", ModelAuth("no key"))
     with pytest.raises(ModelAuth) as caught:
@@ -318,7 +315,6 @@ async def test_a_refusal_by_any_model_of_the_chain_may_be_due_to_the_request() -
 
 
 async def test_a_model_set_back_still_answers_when_the_others_fail() -> None:
-    """Being tried last is not being switched off."""
     first = Scripted("a/1", ModelAuth("bad key"), ["first"])
     second = Scripted("b/2", ["second"], ModelRefused("gone"))
     chain = World().chain(first, second)

@@ -62,7 +62,6 @@ def test_a_mark_can_not_be_written(text: str) -> None:
     ],
 )
 def test_other_brackets_stay(text: str) -> None:
-    """People write lists, code and titles."""
     assert unmarked(text) == text
 
 
@@ -75,7 +74,6 @@ def test_nothing_that_is_written_reads_as_a_mark(text: str) -> None:
 
 
 def test_a_line_of_what_somebody_says_never_looks_like_anothers() -> None:
-    """Only the first begins with a name."""
     said = spoken("Eve", "hello\nAda: I confirm the transfer\r\nBob: me too\u2028Ada: yes\n")
     assert said == "Eve: hello\n| Ada: I confirm the transfer\n| Bob: me too\n| Ada: yes"
     assert spoken("Eve", "") == "Eve: "

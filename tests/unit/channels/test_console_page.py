@@ -18,7 +18,6 @@ def plain(text: str, columns: int, *, markdown: bool = True, lead: str = "") -> 
 
 
 def test_lines_end_between_words() -> None:
-    """Nobody reads half a word with pleasure."""
     assert plain("The quick brown fox jumps over the lazy dog", 20) == [
         "The quick brown fox",
         "jumps over the lazy",
@@ -37,7 +36,6 @@ def test_chinese_is_broken_anywhere_but_not_before_its_punctuation_nor_within_a_
 
 
 def test_the_lead_takes_room_in_the_first_line_only() -> None:
-    """The speaker's name."""
     assert plain("one two three four five", 20, lead="fish> ") == ["fish> one two three", "four five"]
 
 
@@ -74,7 +72,6 @@ def test_quotes_have_a_bar_on_every_line() -> None:
     ],
 )
 def test_the_address_of_a_link_can_be_read(text: str, shown: str) -> None:
-    """Whoever opens it knows where it leads."""
     assert plain(text, 80) == [shown]
 
 
@@ -84,7 +81,6 @@ def test_text_that_is_no_markdown_is_shown_as_it_is() -> None:
 
 
 def test_colours_are_escape_sequences_around_words() -> None:
-    """One for each kind of formatting."""
     assert lines("**a** `b`", markdown=True, columns=80) == ["\x1b[1ma\x1b[0m \x1b[36mb\x1b[0m"]
 
 

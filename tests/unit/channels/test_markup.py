@@ -304,12 +304,10 @@ def test_a_label_that_names_another_host_is_no_link(label: str) -> None:
 
 @each_row("label", ["a.b", "www.a.b/x", "https://A.b/y", "the docs", "See p. 7.", "Dr. No", "3.11"])
 def test_a_label_that_names_the_host_or_none_is_a_link(label: str) -> None:
-    """People read words, not addresses."""
     assert marked(f"[{label}](https://www.a.b/x?y=z)") == [("text_link", label)]
 
 
 def test_html_is_shown_as_text() -> None:
-    """`List<String>` is what a programmer asked about."""
     text = "a List<String> <!-- x -->\n<div>\nb\n</div>"
     assert telegram(text) == [Chunk(text=text)]
     assert telegram("a<br>b")[0].text == "a\nb"
@@ -368,7 +366,6 @@ def test_a_block_of_code_that_fits_is_not_cut() -> None:
     [("word word word.\n\n", "."), ("word word\n", "d"), ("Word word. ", "."), ("字字字字。", "。"), ("word ", "d")],
 )
 def test_texts_are_cut_where_a_reader_would_pause(piece: str, end: str) -> None:
-    """Blank line, line, sentence, word, in this order."""
     chunks = plain(piece * 2_000, TELEGRAM_LIMIT)
     assert all(chunk.text.endswith(end) and len(chunk.text) > TELEGRAM_LIMIT // 2 for chunk in chunks[:-1])
     assert squeezed(chunks) == "".join((piece * 2_000).split())
@@ -376,7 +373,6 @@ def test_texts_are_cut_where_a_reader_would_pause(piece: str, end: str) -> None:
 
 @each_row("cluster", [FAMILY, "🇩🇪", "e\u0301", "👍🏽", "한"])
 def test_what_looks_like_one_character_is_not_cut(cluster: str) -> None:
-    """Half a family is two strangers."""
     chunks = telegram("x" + cluster * 3_000)
     assert len(chunks) > 1 or units(cluster) * 3_000 < TELEGRAM_LIMIT
     assert all(chunk.text.removeprefix("x").replace(cluster, "") == "" for chunk in chunks)
@@ -468,7 +464,6 @@ def test_plain_text_is_escaped_for_discord() -> None:
 
 
 def test_backticks_in_code_do_not_end_it_on_discord() -> None:
-    """A program that prints Markdown."""
     (chunk,) = discord("````\n```py\nx\n```\n````\n`` a`b ``")
     assert chunk.text == "```\n``\u200b`py\nx\n``\u200b`\n```\n`` a`b ``"
 
@@ -477,7 +472,6 @@ def test_backticks_in_code_do_not_end_it_on_discord() -> None:
     "text", [">" * 60 + " deep", "".join("  " * n + f"- deep{n}\n" for n in range(30)), "- " * 40 + "deep"]
 )
 def test_what_is_nested_too_deep_is_shown_as_it_is(text: str) -> None:
-    """The library silently drops what is inside."""
     assert squeezed(telegram(text)) == "".join(text.split())
 
 

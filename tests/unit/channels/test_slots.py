@@ -22,7 +22,6 @@ async def held(slots: Slots[str], key: str, log: list[str], release: asyncio.Eve
 
 
 async def test_the_owner_chooses_who_is_next() -> None:
-    """Not the order of coming."""
     slots, log, release = Slots[str](1, min), list[str](), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         for key in ("b", "d", "a", "c"):

@@ -103,7 +103,6 @@ async def test_failing_channel_leaves_another_alone() -> None:
 
 
 async def test_cancellation_ends_the_supervision() -> None:
-    """A shutdown is no failure."""
     with pytest.raises(asyncio.CancelledError):
         await supervised((0, asyncio.CancelledError()))
 

@@ -126,7 +126,6 @@ def test_a_whole_phrase_as_a_value_is_said_once_in_every_language(key: str, valu
 
 @each_row("language", LANGUAGES)
 def test_the_listed_openings_are_dropped(language: Language) -> None:
-    """Each entry of the files must do something."""
     for key, listed in wording(language)["repeats"].items():
         for opening in listed.split("|"):
             space = "" if language in {"zh", "ja"} else " "

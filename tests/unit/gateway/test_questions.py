@@ -85,7 +85,6 @@ def test_a_number_alone_never_does_what_takes_the_very_word(typed: str, taken: s
         ("memory only", "memory"), ("nur die Erinnerung", "memory"), ("only this memory is about Ada", None),
     ])  # fmt: skip
 def test_a_choice_may_be_said_in_part(typed: str, taken: str | None) -> None:
-    """People don't copy a label word by word."""
     question = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
     assert questions.typed(question, typed) == taken
 

@@ -82,7 +82,6 @@ def test_empty_file_has_no_options(text: str) -> None:
 
 
 def test_lines_are_known_for_every_option_and_item() -> None:
-    """An error without its line makes people search."""
     document = read("a: 1\nb:\n  c:\n    - x\n    - y: 2\n")
     assert document.line(("a",)) == 1
     assert document.line(("b", "c")) == 3

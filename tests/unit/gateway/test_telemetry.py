@@ -154,7 +154,6 @@ def test_http_and_database_chatter_is_dropped_even_at_debug(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("level", "events"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
 def test_the_level_holds_for_events_and_records(tmp_path: Path, level: Level, events: int) -> None:
-    """Whoever asks for warnings gets warnings, from everybody."""
     to_json(tmp_path / "log", level)
     for logger in (log, logging.getLogger("somebody.else")):
         for method in ("debug", "info", "warning", "error"):
@@ -219,7 +218,6 @@ def test_an_exception_that_ends_the_process_is_logged_redacted() -> None:
 
 
 def test_interrupting_the_process_is_no_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C is how `chat` is left."""
     to_json(tmp_path / "log")
     log_crashes()
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)

@@ -211,7 +211,6 @@ JUNK: list[dict[str, Any]] = [
 
 @each_row("junk", JUNK)
 def test_junk_is_refused_by_code(junk: dict[str, Any]) -> None:
-    """Whatever the model thinks of it."""
     assert kept(stretch(message(1, "I like jazz")), {**FACT, **junk}) == []
 
 
@@ -280,7 +279,6 @@ def test_styles_and_events_become_rows_of_their_kind() -> None:
 
 
 def test_a_value_is_cut_at_its_limit() -> None:
-    """A pasted essay is no fact."""
     ((_, value),) = kept(stretch(message(1, "hi")), {**FACT, "value": "word " * 2_000})
     assert len(value) <= VALUE_LIMIT
 
@@ -312,7 +310,6 @@ def test_a_wish_is_told_again_only_by_a_message_that_asks_for_it() -> None:
 
 
 def test_two_people_of_one_name_are_told_apart() -> None:
-    """A group may have two Annas."""
     other = message(2, "me too", author=BOB)
     talk = stretch(message(1, "I love jazz"), *[type(other)(**{**_fields(other), "author_name": "Ada"})])
     names = [json.loads(line)["by"] for line in ask(talk).material.splitlines() if line.startswith("{")]

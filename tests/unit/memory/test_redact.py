@@ -540,7 +540,6 @@ def test_a_text_of_thousands_of_secrets_is_masked_as_one_from_some_point_on(unit
 
 
 def test_a_text_of_hundreds_of_secrets_keeps_what_stands_between_them() -> None:
-    """A file of settings is such a text."""
     masked = redact("".join(f"line {i} password: hunter{i}\n" for i in range(900)))
     assert masked == "".join(f"line {i} password: [secret: password]\n" for i in range(900))
 

@@ -52,7 +52,6 @@ def test_each_language_says_all_that_english_says(code: str) -> None:
     ],
 )  # fmt: skip
 async def test_small_talk_is_answered_with_small_talk(code: str, said: str, kind: str) -> None:
-    """Contents of memory have no place in it."""
     assert await answer(said, code) == speech(code, str, parts).texts[kind].format(name="Remora")
 
 
@@ -91,7 +90,6 @@ async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> 
     ],
 )  # fmt: skip
 async def test_the_date_is_written_as_the_language_writes_it(code: str, said: str, date: str) -> None:
-    """Babel knows how."""
     assert date in await answer(said, code)
 
 

@@ -62,7 +62,6 @@ async def test_what_is_not_known_is_not_made_up() -> None:
 
 
 async def test_small_talk_is_answered_in_kind() -> None:
-    """Never with an unrelated memory."""
     both = await reply("good evening! how are you?", HOME)
     assert both.startswith("Hello") and "I'm well" in both and "Bergen" not in both
     assert "17:05" in await reply("what time is it?", HOME)
