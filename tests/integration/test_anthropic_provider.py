@@ -28,7 +28,7 @@ from agents.providers.connect import connect
 from agents.spec import ModelSpec
 from agents.tokens import count_tokens
 from tests.kit.patience import SECONDS
-from tests.kit.wire import refuses_once, replies, wire
+from tests.kit.wire import replies, wire
 
 KEY = "sk-ant-0123456789abcdef"
 HELLO = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),))
@@ -259,17 +259,6 @@ async def test_an_overload_in_the_middle_of_a_stream_is_an_error() -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with pytest.raises(ModelUnavailable):
         await answer_of(stream(START, text("Hel"), error))
-
-
-async def test_a_temperature_the_model_does_not_take_is_left_out() -> None:
-    """Newer models refuse it."""
-    refusal = {
-        "type": "error",
-        "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."},
-    }
-    async with wire(refuses_once(refusal, WHOLE)) as served, provider_at(served.base_url, temperature=0.5) as provider:
-        assert (await provider.complete(HELLO)).text == "Hello Ada."
-    assert ["temperature" in request for request in served.requests] == [True, False]
 
 
 async def test_calls_in_the_conversation_are_told_where_no_tool_is_offered() -> None:
