@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from memory.context import Context
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.service import Service
@@ -24,16 +24,6 @@ from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS
 from tests.kit.stores import opened, profile_of
 from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
-
-
-async def refusing(_request: ModelRequest) -> ModelAnswer:
-    """A model that answers, but not to this."""
-    raise RequestRefused("the server refuses this")
-
-
-async def unreachable(_request: ModelRequest) -> ModelAnswer:
-    """A model that is down."""
-    raise ModelFailed("no model answers")
 
 
 async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: Service, clock: Clock) -> None:
@@ -291,35 +281,6 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
 
 
-async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Service, clock: Clock) -> None:
-    turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
-    await learn(memory, turn)
-    await memory.database.write(lambda tx: tx.run("drop table postings"))
-    assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
-    assert await found(memory, turn.context, "爬山") == ["爬山"]
-
-
-async def test_a_broken_index_is_made_again_at_the_next_start(
-    tmp_path: Path, clock: Clock, ids: Callable[[], str]
-) -> None:
-    """It holds nothing of its own."""
-
-    async def opened() -> Service:
-        return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
-        )
-
-    service = await opened()
-    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(service, turn)
-    await service.database.write(lambda tx: tx.run("drop table postings"))
-    await service.close(seconds=SECONDS)
-    service = await opened()
-    rows = await service.database.read(lambda r: r.all("select doc from postings where term = 'lisbon'"))
-    assert rows != []
-    await service.close(seconds=SECONDS)
-
-
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
     received: Sequence[int | None] = [
         await memory.mailbox.receive(
@@ -348,27 +309,6 @@ async def test_ids_of_removed_memories_are_never_given_again(memory: Service, cl
     await forgotten_alone(memory, ada, first.id)
     (second,) = await act(memory, ada, lambda edits: edits.remember("it is with the neighbour", key="spare-key"))
     assert second.id > first.id
-
-
-async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path: Path, clock: Clock) -> None:
-    """One bad stretch must not stop a session, nor others, from being learned from."""
-    service = await Service.open(
-        tmp_path / "remora.db",
-        agents={"assistant": AgentMemory(), "lost": AgentMemory(model=BackgroundModel(complete=refusing))},
-        triggers=Triggers(quiet_seconds=3_600),
-        runtime=runtime(clock),
-    )
-    bad = await say(service, private("bob", agent="lost"), "I live in Porto", clock=clock)
-    good = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    for _ in range(5):
-        await learn(service, bad)
-        clock.move(days=1)
-    await learn(service, good)
-    reading = (await service.stats.status(bad.context)).reading
-    assert (reading.waiting, reading.parked) == (0, 1)
-    assert (await service.stats.status(good.context)).reading.parked == 0
-    assert await facts(service, good.context) == [("home", "Lisbon")]
-    await service.close(seconds=SECONDS)
 
 
 async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: Clock) -> None:
@@ -512,19 +452,6 @@ async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service,
     assert refused.value.short_ids == (home.short_id,)
 
 
-async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, clock: Clock) -> None:
-    service = await Service.open(
-        tmp_path / "remora.db",
-        agents={"assistant": AgentMemory(model=BackgroundModel(complete=unreachable))},
-        triggers=Triggers(quiet_seconds=3_600),
-        runtime=runtime(clock),
-    )
-    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(service, turn)
-    assert turn.context.session.id in service.learner.due
-    await service.close(seconds=SECONDS)
-
-
 async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_path: Path, clock: Clock) -> None:
     """Waiting messages, and those set aside for failing too often, are read once the model answers again."""
     back_at, read = clock() + 8 * 3_600_000, list[str]()
@@ -556,27 +483,6 @@ async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service
     turn = await say(memory, ada, "who am I?", clock=clock)
     view = await memory.turns.look(turn, None, window_tokens=1_000, window_messages=50)
     assert view.recall.snapshot.ids == () and view.recall.items == ()
-
-
-async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, clock: Clock) -> None:
-    """Also damage that a simple query would not notice."""
-    ids = counting_ids()
-
-    async def opened() -> Service:
-        return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
-        )
-
-    for damage in ("delete from postings", "drop table indexed_documents"):
-        service = await opened()
-        turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-        await learn(service, turn)
-        await service.browse.search(turn.context, "Lisbon", limit=1)
-        await service.database.write(lambda tx: tx.run(damage))  # noqa: B023
-        await service.close(seconds=SECONDS)
-        service = await opened()
-        assert await found(service, turn.context, "Lisbon") == ["Lisbon"]
-        await service.close(seconds=SECONDS)
 
 
 async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clock) -> None:

@@ -106,35 +106,6 @@ async def test_stored_steps_are_not_paid_for_again() -> None:
     assert len(reply.completions) == 1
 
 
-@pytest.mark.parametrize("arguments", ["", "{", "[1]", "null", '"x"', '{"amount": "many"}', '{"amount"', "\x00"])
-async def test_malformed_arguments_are_answered_and_leave_a_sound_history(arguments: str) -> None:
-    """One bad call in history would make every later request fail."""
-    model = ScriptedModel(calls(("add", arguments)), "Sorry.")
-    reply = await run(model)
-    assistant, tool = reply.traffic
-    assert reply.text == "Sorry."
-    assert assistant.tool_calls[0].arguments.startswith("{")
-    assert tool.content.startswith("Error: the arguments of add don't fit")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "[" * 100_000,
-        '{"amount":' * 100 + "1" + "}" * 100,
-        '{"amount": NaN}',
-        '{"amount": 1e999}',
-        '{"amount": "\\ud800"}',
-        '{"amount": "' + "9" * 20_000 + '"}',
-    ],
-)
-async def test_arguments_that_only_python_reads_do_not_stay_in_history(arguments: str) -> None:
-    """Other parsers refuse them, and arguments of any length would fill the window uncounted."""
-    reply = await run(ScriptedModel(calls(("add", arguments)), "Sorry."))
-    assert reply.traffic[0].tool_calls[0].arguments == "{}"
-    assert reply.traffic[1].content.startswith("Error: the arguments of add don't fit")
-
-
 @pytest.mark.parametrize(
     ("name", "kept"),
     [("add it", "add_it"), ("functions.find", "functions_find"), ("加", "_"), ("", "_"), ("x" * 5_000, "x" * 64)],
@@ -185,15 +156,6 @@ async def test_a_model_that_asks_the_same_even_without_tools_is_given_up() -> No
     with pytest.raises(BadCompletion):
         await run(model)
     assert len(model.requests) == 4
-
-
-async def test_a_call_is_made_again_once_another_may_have_changed_its_result() -> None:
-    done: list[tuple[int, int, int]] = []
-    model = ScriptedModel(
-        calls(("add", '{"amount": 1}')), calls(("add", '{"amount": 2}')), calls(("add", '{"amount": 1}')), "Ok."
-    )
-    await run(model, done=done)
-    assert [amount for _, _, amount in done] == [1, 2, 1]
 
 
 async def test_an_answer_cut_at_its_longest_length_says_so() -> None:
