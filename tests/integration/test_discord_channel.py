@@ -37,7 +37,7 @@ from channels.discord.intake import ChannelLanes, Event
 from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
-from tests.kit.discord_bot import Host, bot, milliseconds, place, registered, row, running
+from tests.kit.discord_bot import Host, bot, command, milliseconds, place, registered, row, running
 from tests.kit.patience import SECONDS, leap, limit, settle, until
 from tests.kit.served import Clock
 from tests.platforms.discord import GENERAL, GUILD, Control, reached, serving
@@ -228,17 +228,6 @@ async def test_deletions_are_told_with_their_place(discord: Control, host: Host)
     await host.until(lambda host: len(host.deleted) == 2)
     assert [where for where, _ in host.deleted] == [place(GENERAL, thread)] * 2
     assert [set(gone) for _, gone in host.deleted] == [{str(ids[0])}, {str(ids[1]), str(ids[2])}]
-
-
-async def test_message_that_was_not_taken_is_given_again_before_the_next_one(discord: Control) -> None:
-    """A store that is full for a minute loses nothing, and turns nothing round."""
-    sleep = Sleep()
-    host = Host(refusals=[NotTaken("no room"), NotTaken("no room")])
-    async with running(bot(discord, sleep=sleep), host):
-        await discord.say("one", user=ADA)
-        await discord.say("two", user=ADA)
-        assert [one.text for one in await host.hears(2)] == ["one", "two"]
-    assert sleep.waits[:2] == [1, 2]
 
 
 # Gaps.
@@ -461,22 +450,14 @@ async def test_command_is_committed_deferred_and_answered_for_its_user_alone(dis
 
 async def test_shared_command_is_answered_for_all(discord: Control) -> None:
     """An answer that everybody may read is shown to everybody."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("help", user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, "help") as (channel, inbound):
         await channel.send(row("I remember.", inbound.place, ticket=inbound.ticket))
     assert await discord.texts(GENERAL) == ["I remember."]
 
 
 async def test_late_answer_in_private_becomes_a_direct_message(discord: Control) -> None:
     """After a quarter of an hour the interaction is gone, and the chat must still not read it."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord) as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("You like tea.", inbound.place, ticket=inbound.ticket))
     assert await discord.texts(await discord.dm(ADA)) == ["You like tea."]
@@ -484,11 +465,7 @@ async def test_late_answer_in_private_becomes_a_direct_message(discord: Control)
 
 
 async def test_late_answer_for_all_is_said_in_its_place(discord: Control) -> None:
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("help", user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, "help") as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("I remember.", inbound.place, ticket=inbound.ticket))
     assert "I remember." in await discord.texts(GENERAL)
@@ -526,21 +503,6 @@ async def test_option_is_completed_by_the_host(discord: Control, host: Host) -> 
     choices = await discord.autocomplete("memory", {"what": "show", "which": "te"}, user=ADA, channel=GENERAL)
     assert choices == [{"name": "likes tea", "value": "m_7k2pq4"}]
     assert host.suggested == [("/memory show", "which", "te")]
-
-
-async def test_button_comes_as_a_press_and_its_answer_changes_the_message(discord: Control) -> None:
-    """A question that was answered must not be pressed again."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        shown = await channel.send(row("Sure?", place(GENERAL), buttons=(Button(label="Yes", data="q:yes"),)))
-        asked = await discord.press(int(shown), "q:yes", user=ADA)
-        [inbound] = await host.hears()
-        assert (inbound.pressed, inbound.text, inbound.message_id) == ("q:yes", "", shown)
-        assert inbound.update_key == f"i{asked}"
-        edited = await channel.send(row("Done.", inbound.place, edits=shown, ticket=inbound.ticket))
-    assert edited == shown
-    assert (await discord.message(int(shown)))["components"] == []
-    assert await discord.texts(GENERAL) == ["Done."]
 
 
 async def test_answer_waits_until_its_command_is_acknowledged(discord: Control) -> None:
@@ -593,11 +555,7 @@ async def test_button_under_what_one_person_sees_changes_it_for_that_person(disc
 
 async def test_private_growing_answer_is_edited_by_its_ticket(discord: Control) -> None:
     clock = Clock()
-    channel = bot(discord, now=clock)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [asked] = await host.hears()
+    async with command(discord, now=clock) as (channel, asked):
         shown = await channel.send(row("…", asked.place, ticket=asked.ticket))
         clock.shift += 2
         await channel.revise(asked.place, shown, "You like")
@@ -681,17 +639,6 @@ async def test_message_is_shown_without_pings_and_previews(discord: Control) -> 
     assert message["asked"][0]["allowed_mentions"]["parse"] == []
     assert message["asked"][0]["flags"] == 4
     assert (await discord.state())["violations"] == []
-
-
-async def test_row_that_is_sent_twice_is_shown_once(discord: Control) -> None:
-    """A process that died after the send tries again."""
-    outbound = row("hello", place(GENERAL))
-    shown = await bot(discord).send(outbound)
-    assert await bot(discord).send(replace(outbound, earlier_run=True, retried=True)) == shown
-    assert await discord.requests("history") == []
-    await discord.pass_time(3_600)
-    assert await bot(discord, now=later).send(replace(outbound, retried=True)) == shown
-    assert await discord.texts(GENERAL) == ["hello"]
 
 
 async def test_row_is_not_taken_for_another_one_of_the_same_words(discord: Control) -> None:
@@ -861,13 +808,6 @@ async def test_wrong_token_and_missing_intent_are_told_to_the_operator(discord: 
     assert isinstance(error, ChannelRefused)
     assert "Reset Token" in str(error)
     assert discord.token not in str(error)
-
-
-async def test_gateway_that_is_down_at_the_start_is_told_as_such(discord: Control) -> None:
-    """It is tried again soon, and no crash is logged."""
-    await discord.gateway(accepting=False)
-    error = await ended(bot(discord), Host())
-    assert type(error) is ChannelUnavailable
 
 
 async def test_shutdown_keeps_what_was_taken(discord: Control) -> None:

@@ -25,7 +25,7 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
-from tests.kit.discord_bot import Host, bot, place, registered, row, running
+from tests.kit.discord_bot import Host, bot, command, place, registered, row, running
 from tests.kit.fakes import MINUTE, Clock
 from tests.kit.patience import SECONDS
 from tests.kit.telegram_bot import bot as telegram_bot
@@ -326,11 +326,7 @@ async def test_file_is_known_again_in_the_history_by_its_size(discord: discords.
 
 async def test_file_that_answers_a_command_is_for_its_user_alone(discord: discords.Control) -> None:
     """The words take the place of the waiting mark; the file comes behind them, to the same eyes."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         words = row("Here it is.", inbound.place, ticket=inbound.ticket)
         await channel.send(words)
         await channel.send(replace(words, id=2, chunk=1, text="", file=EXPORT))
@@ -342,11 +338,7 @@ async def test_file_that_answers_a_command_is_for_its_user_alone(discord: discor
 
 async def test_file_that_is_the_whole_answer_takes_the_waiting_marks_place_once(discord: discords.Control) -> None:
     """The same edit once more changes nothing, so it is repeated when nobody knows whether it came."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         answer = row("All of it:", inbound.place, ticket=inbound.ticket, file=EXPORT)
         await discord.fault("reset", at="after effect", method="edit_original")
         with pytest.raises(ChannelUnavailable) as lost:
@@ -358,11 +350,7 @@ async def test_file_that_is_the_whole_answer_takes_the_waiting_marks_place_once(
 
 
 async def test_late_file_for_one_person_becomes_a_direct_message(discord: discords.Control) -> None:
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("", inbound.place, chunk=1, ticket=inbound.ticket, file=EXPORT))
     assert await discord.files(GENERAL, user=ADA) == []

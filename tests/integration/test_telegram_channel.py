@@ -470,17 +470,6 @@ async def test_names_in_code_call_nobody_when_its_formatting_is_refused(telegram
     assert await telegram.texts(ADA) == ["see @cache, ada@example.org", "see ＠cache, ada@example.org"]
 
 
-async def test_edit_turns_a_message_into_another(telegram: Control) -> None:
-    """A placeholder becomes the answer, and its buttons go when none are given."""
-    await known(telegram)
-    channel = bot(telegram)
-    first = await channel.send(row("…", buttons=(Button(label="Stop", data="stop"),)))
-    assert (await shown(telegram))["reply_markup"]["inline_keyboard"] == [[{"text": "Stop", "callback_data": "stop"}]]
-    assert await channel.send(row("the answer", edits=first)) == first
-    assert await telegram.texts(ADA) == ["the answer"]
-    assert "reply_markup" not in await shown(telegram)
-
-
 async def test_edit_of_what_is_gone_tells_so(telegram: Control) -> None:
     """Then saying it anew is safe."""
     said = await telegram.say("mine", user=ADA)
@@ -599,16 +588,6 @@ async def test_server_with_a_foreign_certificate_leaves_no_doubt() -> None:
     assert caught.value.certain
 
 
-async def test_token_that_is_not_let_in_any_more_kills_no_row(telegram: Control) -> None:
-    """Answers wait while the operator puts a new token into the config."""
-    await known(telegram)
-    await telegram.revoke()
-    with pytest.raises(ChannelUnavailable) as caught:
-        await bot(telegram).send(row("hello"))
-    assert caught.value.certain
-    assert caught.value.retryable
-
-
 # Limits.
 
 
@@ -712,17 +691,6 @@ async def test_piece_of_an_answer_never_undoes_the_whole_one(telegram: Control) 
     await sending
     await telegram.wait(idle=0)
     assert await telegram.texts(ADA) == ["all of it"]
-
-
-async def test_growing_answer_raises_nothing(telegram: Control) -> None:
-    """A stream goes on whatever the platform says of its pieces."""
-    await known(telegram)
-    channel = bot(telegram, now=Clock())
-    await channel.revise(place(), "1", "a message of somebody else")
-    await channel.revise(place(), "nonsense", "no message")
-    await telegram.member(ADA, "block", user=ADA)
-    await channel.typing(place())
-    await channel.typing(Place(channel="telegram", chat="somewhere"))
 
 
 # How the channel stands.

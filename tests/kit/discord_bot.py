@@ -22,7 +22,7 @@ from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from tests.kit.hosts import KeepingHost
 from tests.kit.patience import SECONDS, until
-from tests.platforms.discord import GUILD, Control
+from tests.platforms.discord import GENERAL, GUILD, Control
 
 COMMANDS = (
     CommandSpec(name="help", help="what I can do", translated={"zh": "我会做什么"}, shared=True),
@@ -114,3 +114,16 @@ def row(text: str, where: Place, **fields: Any) -> Outbound:
 async def registered(discord: Control) -> None:
     """The commands of the guild are there, which come last."""
     await until(lambda: discord.commands(GUILD))
+
+
+@asynccontextmanager
+async def command(
+    discord: Control, name: str = "memory", *, user: int = 1001, **options: Any
+) -> AsyncIterator[tuple[DiscordChannel, Inbound]]:
+    """A running channel (with these options) and a command that somebody has used in the guild, `/memory` with its option."""
+    channel = bot(discord, **options)
+    async with running(channel, Host()) as host:
+        await registered(discord)
+        await discord.slash(name, {"what": "list"} if name == "memory" else None, user=user, channel=GENERAL)
+        [inbound] = await host.hears()
+        yield channel, inbound
