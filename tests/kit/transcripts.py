@@ -59,6 +59,7 @@ async def serving(
     model: str = "",
     sees: bool = False,
     quiet: float = 600,
+    placeholder: float = 60,
     groups: Sequence[int] = (CLUB, FORUM),
 ) -> AsyncIterator[Router]:
     """The bot as `remora serve` runs it from configuration files in `folder`, once it hears what is said.
@@ -89,7 +90,7 @@ async def serving(
         "channels": entries,
     }
     (folder / "config.yaml").write_text(json.dumps(settings))
-    pace = WorkPace(quiet_seconds=quiet, exit_seconds=0, placeholder_seconds=60)
+    pace = WorkPace(quiet_seconds=quiet, exit_seconds=0, placeholder_seconds=placeholder)
     config = load(folder / "config.yaml", os.environ, folder, pace=pace)
     channels = bots.channels(config, now=app.now)
     async with app.running(config, channels) as router:
