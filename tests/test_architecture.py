@@ -32,19 +32,7 @@ FLOORS = (
     ("mailbox",),
     ("context", "profile"),
     ("store",),
-    (
-        "text",
-        "scope",
-        "score",
-        "filters",
-        "strength",
-        "keys",
-        "child",
-        "atomic",
-        "errors",
-        "runtime",
-        "loops",
-    ),
+    ("text", "scope", "score", "filters", "strength", "keys", "child", "atomic", "errors", "runtime", "loops"),
 )
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (

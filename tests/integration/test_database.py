@@ -228,9 +228,7 @@ async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, d
     broken = [
         *migrations(),
         Migration(
-            version=2000,
-            name="broken",
-            sql="create table half (x integer) strict;\ninsert into nowhere values (1);",
+            version=2000, name="broken", sql="create table half (x integer) strict;\ninsert into nowhere values (1);"
         ),
     ]
     with pytest.raises(StorageError):

@@ -1005,10 +1005,7 @@ def test_frames_that_only_we_read_are_known_to_discord_py_by_these_names() -> No
 
 
 @given(
-    number=st.integers(1, 2**63),
-    made_at=st.integers(0, 2**50),
-    chat=st.text(max_size=30),
-    other=st.integers(1, 2**31),
+    number=st.integers(1, 2**63), made_at=st.integers(0, 2**50), chat=st.text(max_size=30), other=st.integers(1, 2**31)
 )
 def test_nonce_fits_and_differs_between_rows(number: int, made_at: int, chat: str, other: int) -> None:
     """Discord takes 25 characters; two stores that count alike must not silence each other."""

@@ -17,16 +17,7 @@ from agents.llm import ModelRateLimited
 from agents.spec import ModelSpec
 from memory.chat.identities import Where, Who
 from memory.mailbox.outbox import Part
-from tests.kit.doors import (
-    FRONT_KEY,
-    SHARED_KEY,
-    House,
-    PiecewiseModel,
-    content,
-    events,
-    house,
-    signed,
-)
+from tests.kit.doors import FRONT_KEY, SHARED_KEY, House, PiecewiseModel, content, events, house, signed
 from tests.kit.fakes import NOON, ScriptedModel, calls
 from tests.kit.forgetting import traces
 from tests.kit.patience import limit

@@ -13,14 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
-from memory.recall.embed import (
-    EmbedderUnavailable,
-    EmbeddingFailed,
-    TextRefused,
-    Tokens,
-    chunks,
-    normalised,
-)
+from memory.recall.embed import EmbedderUnavailable, EmbeddingFailed, TextRefused, Tokens, chunks, normalised
 from memory.recall.embedding import ORDINARY, Embedders, Embedding
 from memory.store import vectors
 from memory.store.database import Database, Reader, Transaction
@@ -395,22 +388,6 @@ async def test_what_a_paid_embedder_gave_is_not_paid_for_twice(database: Databas
     await embedding.idle()
     assert back.embedded == []
     assert (await nearest(embedding, database, "Porto"))[0] == 2
-    await embedding.close()
-
-
-async def test_after_a_month_it_is_paid_for_again(database: Database, texts: Texts) -> None:
-    for name, now in (("letters", NOW), ("other", NOW)):
-        embedding = working(database, texts, Letters(name=name), cached=True, now=now)
-        await embedding.opened()
-        await _anew(texts)
-        await embedding.idle()
-        await embedding.close()
-    back = Letters()
-    embedding = working(database, texts, back, cached=True, now=NOW + THIRTY_ONE_DAYS)
-    await embedding.opened()
-    await _anew(texts)
-    await embedding.idle()
-    assert len(back.embedded) == 2
     await embedding.close()
 
 

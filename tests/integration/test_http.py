@@ -253,10 +253,7 @@ async def test_who_has_been_sending_longest_makes_room() -> None:
     """However many hold lines open, a request that comes whole is answered; by address nobody can be told apart, for
     behind a proxy all come from one."""
     page = Page()
-    async with (
-        serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url,
-        limit(),
-    ):
+    async with serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url, limit():
         lines = []
         for number in range(10):
             lines.append(await asyncio.open_connection("127.0.0.1", page.port))

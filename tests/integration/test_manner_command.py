@@ -138,10 +138,7 @@ async def test_in_a_group_everybody_looks_and_an_admin_changes(tmp_path: Path) -
 
 async def test_an_agent_without_manners_says_so(tmp_path: Path) -> None:
     async with pipeline(tmp_path, rules=RULES) as world:
-        for spec, key in (
-            (MemorySpec(manner=False), "manner.agent_off"),
-            (MemorySpec(enabled=False), "memory.off"),
-        ):
+        for spec, key in ((MemorySpec(manner=False), "manner.agent_off"), (MemorySpec(enabled=False), "memory.off")):
             agents = cast(dict[str, Agent], world.router._roster.agents)
             agents["assistant"] = replace(agents["assistant"], spec=AgentSpec(name="assistant", memory=spec))
             for typed in ("", " off", " Talk like a pirate."):

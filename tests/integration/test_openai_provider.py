@@ -348,8 +348,7 @@ async def test_a_server_that_keeps_the_stream_open_after_its_end_does_not_hold_t
         pytest.param(sse(says(None, "stop", refusal="Hello Ada.")), id="refusal field"),
         pytest.param(json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}).encode(), id="plain json"),
         pytest.param(
-            json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}, indent=1).encode(),
-            id="indented json",
+            json.dumps({"choices": [{"message": {"content": "Hello Ada."}}]}, indent=1).encode(), id="indented json"
         ),
     ],
 )
@@ -691,13 +690,7 @@ async def test_usage_is_what_the_server_counted(told: dict[str, Any], expected: 
 
 
 @pytest.mark.parametrize(
-    "told",
-    [
-        None,
-        {},
-        {"prompt_tokens": "many", "completion_tokens": 1},
-        {"prompt_tokens": -1, "completion_tokens": 1},
-    ],
+    "told", [None, {}, {"prompt_tokens": "many", "completion_tokens": 1}, {"prompt_tokens": -1, "completion_tokens": 1}]
 )
 async def test_usage_is_estimated_and_says_so_where_the_server_is_silent(told: dict[str, Any] | None) -> None:
     request = Request(messages=HELLO.messages, tools=(WEATHER,))
@@ -710,10 +703,7 @@ async def test_usage_is_estimated_and_says_so_where_the_server_is_silent(told: d
 # --- what a server does not take -----------------------------------------------------------------------------------
 
 
-TOLD = Request(
-    messages=(ChatMessage(role="system", content="Be brief."), *HELLO.messages),
-    tools=(WEATHER,),
-)
+TOLD = Request(messages=(ChatMessage(role="system", content="Be brief."), *HELLO.messages), tools=(WEATHER,))
 
 
 async def test_a_server_without_tools_is_asked_without_them_and_the_operator_told_once() -> None:
@@ -907,10 +897,7 @@ async def test_a_key_the_server_repeats_is_not_shown(body: str) -> None:
         ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", 90.0),
         ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:27:00 GMT\r\n", 0.0),
         ("retry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", None),
-        (
-            "date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 99999999999999 07:29:30 GMT\r\n",
-            None,
-        ),
+        ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 99999999999999 07:29:30 GMT\r\n", None),
         ("", None),
     ],
 )
@@ -1009,10 +996,7 @@ async def test_https_towards_an_http_server_is_told_as_such() -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with (
-        server,
-        provider_at(f"https://localhost:{port}/v1", verify=ssl.create_default_context()) as provider,
-    ):
+    async with server, provider_at(f"https://localhost:{port}/v1", verify=ssl.create_default_context()) as provider:
         await failure(provider, ModelUnavailable, "perhaps only http")
 
 

@@ -43,17 +43,10 @@ Body: TypeAlias = dict[str, Any]
 
 CITY = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}], "description": "Where", "default": None}
 SCHEMA = {"type": "object", "properties": {"city": CITY}, "required": ["city"], "additionalProperties": False}
-PLAIN = {
-    "type": "object",
-    "properties": {"city": {"type": "string", "description": "Where"}},
-    "required": ["city"],
-}
+PLAIN = {"type": "object", "properties": {"city": {"type": "string", "description": "Where"}}, "required": ["city"]}
 WEATHER = ToolSpec(name="weather", description="The weather in a city", parameters=SCHEMA)
 ASKED = Request(
-    messages=(
-        ChatMessage(role="system", content="Be brief."),
-        ChatMessage(role="user", content="Say hello to Ada."),
-    ),
+    messages=(ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Say hello to Ada.")),
     tools=(WEATHER,),
     json_mode=True,
 )

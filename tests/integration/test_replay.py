@@ -133,8 +133,7 @@ async def test_group_talk_that_is_not_for_the_bot_is_stored_only_when_recording(
     """Answering follows the policy of every platform; recording keeps what it is given."""
     group: dict[str, Any] = {"chat": "club", "chat_kind": "group"}
     lines = recorded(
-        said(1, "hello all", addressed=False, **group),
-        said(2, "hello bot", minutes=1, author_id="ben", **group),
+        said(1, "hello all", addressed=False, **group), said(2, "hello bot", minutes=1, author_id="ben", **group)
     )
     tally = await answering(config, lines)
     assert (tally.messages, tally.left_out) == (1, 1)

@@ -77,10 +77,7 @@ async def heard(telegram: Control, **options: Any) -> AsyncIterator[tuple[Telegr
             File(kind="audio", data=b"mp3", filename="song.mp3"),
             Attachment(kind="audio", name="song.mp3", media_type="audio/mpeg", size=3),
         ),
-        (
-            File(kind="video", data=b"mp4"),
-            Attachment(kind="video", name="video", media_type="video/mp4", size=3),
-        ),
+        (File(kind="video", data=b"mp4"), Attachment(kind="video", name="video", media_type="video/mp4", size=3)),
         (
             File(kind="video_note", data=b"mp4"),
             Attachment(kind="video", name="video note", media_type="video/mp4", size=3),

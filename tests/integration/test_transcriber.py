@@ -71,11 +71,7 @@ HEARD = (200, '{"text": " Buy tea. "}')
 
 @asynccontextmanager
 async def transcriber(
-    base_url: str,
-    *,
-    key: str | None = KEY,
-    language: str | None = None,
-    waits: list[float] | None = None,
+    base_url: str, *, key: str | None = KEY, language: str | None = None, waits: list[float] | None = None
 ) -> AsyncIterator[Transcriber]:
     async def sleep(seconds: float) -> None:
         if waits is not None:

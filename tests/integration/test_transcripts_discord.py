@@ -7,16 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.transcripts import (
-    ADA,
-    BOB,
-    REEF,
-    a_discord,
-    discord_transcript,
-    expected,
-    known,
-    serving,
-)
+from tests.kit.transcripts import ADA, BOB, REEF, a_discord, discord_transcript, expected, known, serving
 from tests.platforms.discord import Control
 
 

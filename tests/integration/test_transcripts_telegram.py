@@ -7,16 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.transcripts import (
-    ADA,
-    BOB,
-    CLUB,
-    FORUM,
-    a_telegram,
-    expected,
-    serving,
-    telegram_transcript,
-)
+from tests.kit.transcripts import ADA, BOB, CLUB, FORUM, a_telegram, expected, serving, telegram_transcript
 from tests.platforms.telegram import Control, File
 
 

@@ -16,14 +16,7 @@ from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
 from agents.skills import Skill
 from agents.spec import ModelSpec, WebToolName
-from channels.base import (
-    Button,
-    Capabilities,
-    Channel,
-    Inbound,
-    Outbound,
-    Place,
-)
+from channels.base import Button, Capabilities, Channel, Inbound, Outbound, Place
 from gateway.internet.tools import Web
 from gateway.pipeline.policy import Rules
 from gateway.pipeline.store import Store

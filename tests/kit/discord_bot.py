@@ -9,15 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from channels.base import (
-    CommandSpec,
-    Form,
-    Inbound,
-    Option,
-    Outbound,
-    Place,
-    Suggestion,
-)
+from channels.base import CommandSpec, Form, Inbound, Option, Outbound, Place, Suggestion
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from tests.kit.hosts import KeepingHost

@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.llm import BadCompletion, Completion, ModelUnavailable, OnText, Request
-from channels.base import (
-    Button,
-    Capabilities,
-    Channel,
-    ChannelError,
-    ChannelUnavailable,
-    Outbound,
-    Place,
-)
+from channels.base import Button, Capabilities, Channel, ChannelError, ChannelUnavailable, Outbound, Place
 from gateway.pipeline.policy import Rules
 from memory.chat.identities import Where, Who
 from memory.errors import StorageError

@@ -179,12 +179,7 @@ def environment(folder: Path, code: Path = ROOT) -> dict[str, str]:
 
 @asynccontextmanager
 async def spawned(
-    folder: Path,
-    *,
-    code: Path = ROOT,
-    python: str = sys.executable,
-    under: Sequence[str] = (),
-    may_stand: bool = False,
+    folder: Path, *, code: Path = ROOT, python: str = sys.executable, under: Sequence[str] = (), may_stand: bool = False
 ) -> AsyncIterator[Process]:
     """`remora serve`, ended with the block; what it prints is added to `printed`.
 

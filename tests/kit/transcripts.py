@@ -82,11 +82,7 @@ async def serving(
         "data_dir": "data",
         "embedding": {"provider": "none"},
         "http": {"enabled": False},
-        "limits": {
-            "burst_seconds": 0,
-            "person_messages_per_minute": 10_000,
-            "concurrent_turns": 64,
-        },
+        "limits": {"burst_seconds": 0, "person_messages_per_minute": 10_000, "concurrent_turns": 64},
         "channels": entries,
     }
     (folder / "config.yaml").write_text(json.dumps(settings))
@@ -138,13 +134,7 @@ def known(text: str) -> str:
     """A text with what differs from run to run, or is said in many places, by its name."""
     numbers = {found: f"m_{number}" for number, found in enumerate(dict.fromkeys(_MEMORY.findall(text)), start=1)}
     text = _MEMORY.sub(lambda match: numbers[match[0]], text)
-    for pattern, name in (
-        (_NIGHT, "(job)"),
-        (_MOMENT, "(now)"),
-        (_DATE, "today"),
-        (_CODE, "(code)"),
-        (_USED, "(n)"),
-    ):
+    for pattern, name in ((_NIGHT, "(job)"), (_MOMENT, "(now)"), (_DATE, "today"), (_CODE, "(code)"), (_USED, "(n)")):
         text = pattern.sub(name, text)
     text = _SCORE.sub(r" · \1 …", text)
     for texts in CATALOGUE.values():

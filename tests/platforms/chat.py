@@ -45,7 +45,9 @@ class Chat:
             # A model has no effect; before or after its thinking is all there is.
             for moment in ("before effect", "after effect"):
                 if fault is not None and fault.at == moment:
-                    broken = await self._platform.strike(request, account, entry, fault, "model")
+                    broken: web.StreamResponse | None = await self._platform.strike(
+                        request, account, entry, fault, "model"
+                    )
                     if broken is not None:
                         return broken
                 if moment == "before effect":

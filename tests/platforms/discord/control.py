@@ -105,11 +105,7 @@ def _state(platform: Platform, account: Account) -> JSON:
         "unanswered": ledger.unanswered,
         "kills": ledger.kills,
         "violations": world.violations + account.limits.violations,
-        "gateway": {
-            "identifies": gateway.identifies,
-            "resumes": gateway.resumes,
-            "invalid": gateway.invalid,
-        },
+        "gateway": {"identifies": gateway.identifies, "resumes": gateway.resumes, "invalid": gateway.invalid},
         "interactions": {str(one.id): _interaction_state(one) for one in world.interactions.values()},
         "commands": {_named(scope): commands for scope, commands in world.commands.items()},
         "puts": {_named(scope): count for scope, count in world.puts.items()},

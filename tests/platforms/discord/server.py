@@ -157,7 +157,7 @@ class Platform:
             entry.status, body = refused.status, refused.wire()
         if entry.status >= 400:
             entry.code, entry.description = body.get("code", 0), body["message"]
-        return _told(entry.status, body, headers | account.limits.headers(entry.method, place))
+        return _told(entry.status, body, {**headers, **account.limits.headers(entry.method, place)})
 
     async def strike(
         self, request: web.Request, account: Account, entry: Entry, fault: Fault, place: str

@@ -128,9 +128,7 @@ class Chat:
         """Why the bot may not speak here."""
         if self.migrated_to is not None:
             return Refused(
-                400,
-                "Bad Request: group chat was upgraded to a supergroup chat",
-                migrate_to_chat_id=self.migrated_to,
+                400, "Bad Request: group chat was upgraded to a supergroup chat", migrate_to_chat_id=self.migrated_to
             )
         named = "channel" if self.kind == "channel" else f"{self.kind} chat"
         match self.gone:

@@ -240,11 +240,7 @@ async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() 
 
 async def test_nothing_is_tried_again_once_text_was_shown() -> None:
     """A person must never read the beginnings of two answers."""
-    world, first, second = (
-        World(),
-        Scripted("a/1", ["Once", BadCompletion("cut off")]),
-        Scripted("b/2", ["no"]),
-    )
+    world, first, second = (World(), Scripted("a/1", ["Once", BadCompletion("cut off")]), Scripted("b/2", ["no"]))
     with pytest.raises(BadCompletion, match=r"a/1.*cut off.*already shown"):
         await world.chain(first, second).complete(REQUEST, world.show)
     assert (first.calls, second.calls, world.shown) == (1, 0, ["Once"])
@@ -417,8 +413,7 @@ class Hanging(Scripted):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown", "next_one"),
-    [(SLOW, (), "second"), (SLOW - 1, (), "hanging"), (SLOW, ("Once",), "hanging")],
+    ("seconds", "shown", "next_one"), [(SLOW, (), "second"), (SLOW - 1, (), "hanging"), (SLOW, ("Once",), "hanging")]
 )
 async def test_a_model_that_was_waited_for_in_vain_is_tried_last_next_time(
     seconds: float, shown: tuple[str, ...], next_one: str

@@ -227,27 +227,6 @@ def relayed(program: str, *, give: bytes = b"") -> subprocess.CompletedProcess[b
     return subprocess.run(command, input=give, capture_output=True, timeout=SECONDS, check=False)
 
 
-def test_the_relay_passes_lines_on_both_ways() -> None:
-    done = relayed(
-        "import sys\nfor line in sys.stdin: print(line.strip(), flush=True)\nsys.exit(3)", give=b'{"a": 1}\n{}\n'
-    )
-    assert (done.stdout, done.returncode) == (b'{"a": 1}\n{}\n', 3)
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        "while True: print('x')",
-        "while True: print('x' * 5_000_000)",
-        "import sys\nwhile True: sys.stdout.write('x' * 10_000_000)",
-    ],
-)
-def test_the_relay_ends_a_program_that_floods(program: str) -> None:
-    """By one line without end, or by lines without end."""
-    done = relayed(program)
-    assert done.returncode == relay.FLOODED and len(done.stdout) <= relay.BYTES[0]
-
-
 def test_some_pictures_in_a_row_are_no_flood() -> None:
     """None of them is read, so they fill nobody's memory."""
     assert relayed("for _ in range(10): print('A' * 8_000_000)").returncode == 0

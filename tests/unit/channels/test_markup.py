@@ -240,10 +240,7 @@ def test_an_answer_reads_well_on_discord() -> None:
 def test_offsets_count_utf16_units() -> None:
     """An emoji is two units: marks counted in code points would slip to the next word."""
     (chunk,) = telegram("😀😀 **wort** 𝒜 `x`")
-    assert entities(chunk) == [
-        {"type": "bold", "offset": 5, "length": 4},
-        {"type": "code", "offset": 13, "length": 1},
-    ]
+    assert entities(chunk) == [{"type": "bold", "offset": 5, "length": 4}, {"type": "code", "offset": 13, "length": 1}]
 
 
 def test_a_style_is_ended_before_code_and_begun_again() -> None:

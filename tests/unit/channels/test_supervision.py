@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import (
-    Capabilities,
-    Channel,
-    ChannelRefused,
-    ChannelUnavailable,
-    Host,
-    Outbound,
-)
+from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Host, Outbound
 from channels.supervision import Backoff, Endurance, supervise
 from tests.kit.hosts import QuietHost
 

@@ -304,8 +304,7 @@ async def test_a_voice_message_becomes_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
-    [(None, "no_transcriber"), (ModelUnavailable("host is down"), "not_transcribed")],
+    ("answer", "why"), [(None, "no_transcriber"), (ModelUnavailable("host is down"), "not_transcribed")]
 )
 async def test_a_voice_message_that_is_not_heard_says_why(answer: Exception | None, why: str) -> None:
     """The person learns whether to type it, or to say it again."""

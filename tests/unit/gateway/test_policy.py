@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 
 from channels.base import Inbound, Place
 from channels.ids import FORMATS, NUMERIC, IdFormat
-from gateway.pipeline.policy import (
-    CODE_LETTERS,
-    Policy,
-    Rules,
-    Verdict,
-    code_in,
-    new_code,
-    warnings,
-)
+from gateway.pipeline.policy import CODE_LETTERS, Policy, Rules, Verdict, code_in, new_code, warnings
 from tests.kit.tables import each_row
 
 ADMIN = "12345678"
@@ -37,17 +29,11 @@ CODE = "CDFG-2345"
 
 RULES = {
     "telegram": Rules(
-        allow=frozenset({FRIEND}),
-        admins=frozenset({ADMIN}),
-        groups=frozenset({CLUB}),
-        group_members="allowed",
+        allow=frozenset({FRIEND}), admins=frozenset({ADMIN}), groups=frozenset({CLUB}), group_members="allowed"
     ),
     "telegram2": Rules(allow=frozenset({FRIEND}), admins=frozenset({"87654321"}), groups=frozenset({CLUB})),
     "discord": Rules(
-        allow=frozenset({FRIEND}),
-        admins=frozenset({ADMIN}),
-        servers=frozenset({SERVER}),
-        group_members="allowed",
+        allow=frozenset({FRIEND}), admins=frozenset({ADMIN}), servers=frozenset({SERVER}), group_members="allowed"
     ),
     "empty": Rules(),
     "console": Rules(open_to_all=True),
