@@ -129,6 +129,5 @@ async def test_the_conversation_in_the_readme_is_what_remora_answers(tmp_path: P
 
 
 def _anchors(text: str) -> set[str]:
-    """Returns the anchors of a document's headings."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -223,7 +223,6 @@ async def test_a_tab_left_open_over_a_restart_catches_up(tmp_path: Path, opening
 
 
 async def up(page: Page) -> None:
-    """Waits until a started server answers."""
     import httpx
 
     nobody: Guest = page.guest()

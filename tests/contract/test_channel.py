@@ -457,7 +457,6 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         return shown
 
     async def nothing(*_: str) -> list[Any]:
-        """There are no files and no buttons."""
         return []
 
     asking = asyncio.create_task(ask_all())

@@ -223,7 +223,6 @@ class ReplicasWorld(TelegramWorld):
             await until(partial(self._ready, replica))
 
     def end(self) -> None:
-        """Leave no replica behind."""
         for following in self._following:
             following.cancel()
         for replica in self._replicas:
@@ -490,7 +489,6 @@ def _now() -> int:
 
 
 def config_of(folder: Path, number: int) -> Path:
-    """The configuration of a replica."""
     return folder / f"replica{number}.yaml"
 
 

@@ -119,7 +119,6 @@ class Side:
         return File(kind="document", data=data, filename=name, mime=media, text=text)
 
     async def answers(self, count: int) -> list[str]:
-        """The bot's messages, when they are so many."""
         if self.name == "discord":
             await self.discord.wait(channel=self.chat, bot_messages=count)
             return await self.discord.texts(self.chat)

@@ -83,7 +83,6 @@ def printed(pieces: Sequence[str], *rows: Outbound) -> str:
 
 
 def row(text: str, *, turn: int | None = 1, earlier_run: bool = False) -> Outbound:
-    """An outbox row for Ada."""
     return Outbound(id=1, place=ADA, text=text, turn=turn, earlier_run=earlier_run)
 
 
@@ -430,7 +429,6 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """A terminal that shows the first prompt."""
     (tmp_path / "home").mkdir()
     opened = Terminal(tmp_path)
     try:

@@ -59,7 +59,6 @@ class Lake:
         self.asked[name] = [f"#{name}-0"]
 
     def speaker(self, name: str) -> int:
-        """Who speaks next in a channel."""
         return 10_000 + 10 * len(name) + ord(name[0]) * 1_000 + len(self.asked.get(name, ())) // 4 % 2
 
     async def minutes(self, count: float) -> None:

@@ -67,7 +67,6 @@ async def queue(memory: Service, *sent: Part, session: str = CHAT) -> None:
 
 
 async def files(memory: Service) -> list[tuple[str, str, bytes | None]]:
-    """State, file name and file of all rows."""
     found = await memory.database.read(
         lambda reader: reader.all("select state, file_name, file from outbox order by id")
     )

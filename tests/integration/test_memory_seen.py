@@ -657,7 +657,6 @@ async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk, l
 
 
 async def why_of(talk: Talk, short_id: str) -> str:
-    """Returns the line of /why about one memory."""
     return next(line for line in (await talk.ask("/why all")).splitlines() if short_id in line)
 
 

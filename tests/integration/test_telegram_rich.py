@@ -358,7 +358,6 @@ COMMANDS = (
 
 
 async def offered(telegram: Control, channel: TelegramChannel, host: Host) -> None:
-    """A start, until the menu is there."""
     async with running(channel, host):
         await telegram.wait(polling=True)
         await telegram.wait(idle=0.2)

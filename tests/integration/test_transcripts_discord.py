@@ -19,7 +19,6 @@ async def discord() -> AsyncIterator[Control]:
 
 @pytest.fixture
 async def general(discord: Control) -> int:
-    """A channel of the server."""
     return await discord.add_channel("general", guild=REEF)
 
 

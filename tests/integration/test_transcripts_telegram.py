@@ -13,7 +13,6 @@ from tests.platforms.telegram import Control, File
 
 @pytest.fixture
 async def telegram() -> AsyncIterator[Control]:
-    """A Telegram where everybody has a name."""
     async with a_telegram() as platform:
         yield platform
 

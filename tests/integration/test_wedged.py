@@ -69,7 +69,6 @@ class Talk:
         self._number = 0
 
     async def say(self, text: str, chat: str = "ada") -> str:
-        """Returns the answer to a message."""
         self._number += 1
         said = Inbound(
             channel=self._screen.id, platform="console", bot_id="local", update_key=str(self._number), chat=chat,

@@ -68,7 +68,6 @@ def milliseconds() -> int:
 def bot(
     discord: Control, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep, **options: Any
 ) -> DiscordChannel:
-    """The channel of the server's bot."""
     given: dict[str, Any] = {
         "id": "discord",
         "token": discord.token,

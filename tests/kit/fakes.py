@@ -81,7 +81,6 @@ class ScriptedModel:
 
 
 def reader() -> Attachments:
-    """Returns a reader of attachments that can't hear."""
     return Attachments(
         max_bytes=1_000_000, fetch_seconds=SECONDS, text_chars=50_000, transcribe=None, mask=MASK, sleep=asyncio.sleep
     )

@@ -284,7 +284,6 @@ class Life:
 
 
 def rows(path: Path, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Runs a query in a store from outside."""
     with closing(drivers.best().module.connect(str(path), isolation_level=None, timeout=0)) as outside:
         return [tuple(row) for row in outside.execute(sql, parameters).fetchall()]
 

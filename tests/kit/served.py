@@ -137,7 +137,6 @@ class Served:
                 self.code = await serving
 
     async def health(self) -> dict[str, Any]:
-        """Returns the health page, once it is there."""
         async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
 
             async def served() -> dict[str, Any] | None:

@@ -26,7 +26,6 @@ Place = tuple[Where, Who]
 
 
 def private(person: str, *, agent: str = "assistant") -> Place:
-    """A private chat with `person` on the console."""
     where = Where(
         session_key=f"console:{person}:-",
         platform="console",
@@ -41,7 +40,6 @@ def private(person: str, *, agent: str = "assistant") -> Place:
 def group(
     chat: str, person: str, *, thread: str | None = None, agent: str = "assistant", own_threads: bool = False
 ) -> Place:
-    """`person` speaking in a group."""
     where = Where(
         session_key=f"console:{chat}:{thread or '-'}",
         platform="console",

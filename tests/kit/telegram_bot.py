@@ -65,7 +65,6 @@ def bot(
     request_seconds: float = SECONDS,
     **options: Any,
 ) -> TelegramChannel:
-    """The channel of the server's bot."""
     given: dict[str, Any] = {
         "id": "telegram",
         "token": telegram.token,

@@ -118,7 +118,6 @@ async def exchange(
 
 
 def gone(request: web.Request) -> bool:
-    """Returns whether the client has closed the connection."""
     return request.transport is None or request.transport.is_closing()
 
 

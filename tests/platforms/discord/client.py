@@ -33,7 +33,6 @@ class Control(Deeds):
 
     @property
     def gateway_url(self) -> str:
-        """The address that GET /gateway/bot gives."""
         return self.url.replace("http", "ws", 1) + "/gateway"
 
     @property
@@ -127,7 +126,6 @@ class Control(Deeds):
         return dict((await self.state())["interactions"][str(interaction)])
 
     async def commands(self, guild: int | None = None) -> list[JSON]:
-        """The commands registered everywhere, or for a guild."""
         return list((await self.state())["commands"].get("global" if guild is None else str(guild), []))
 
     async def violations(self, kind: str | None = None) -> list[JSON]:

@@ -270,7 +270,6 @@ class World:
     # The bot's rights.
 
     def allowed(self, channel: Channel) -> int:
-        """The bot's permissions in a channel."""
         if channel.guild is None:
             return MEMBER
         place = self.channels[channel.parent] if channel.is_thread and channel.parent in self.channels else channel

@@ -13,7 +13,6 @@ from tests.kit.tables import each_row
 
 
 def plain(text: str, columns: int, *, markdown: bool = True, lead: str = "") -> list[str]:
-    """The lines without colours."""
     return lines(text, markdown=markdown, columns=columns, lead=lead, coloured=False)
 
 

@@ -15,8 +15,6 @@ from tests.kit.tables import each_row
 
 @asynccontextmanager
 async def server(body: bytes) -> AsyncIterator[str]:
-    """Answers every request on loopback with `body`."""
-
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body))

@@ -81,7 +81,6 @@ PLAIN = Inbound(
 
 
 def said(author: str, text: str = "hello", **more: Any) -> Inbound:
-    """A private message."""
     return replace(PLAIN, author_id=author, chat=author or "1", text=text, **more)
 
 
