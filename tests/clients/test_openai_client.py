@@ -35,7 +35,6 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def test_the_async_client_lists_asks_and_streams(home: House) -> None:
-    """Each answer has its words, its end and its usage."""
     async with await connected(home, await home.key()) as client:
         assert [model.id async for model in client.models.list()] == ["assistant", "assistant-recall"]
         answer = await client.chat.completions.create(model="assistant", messages=HELLO)

@@ -62,7 +62,6 @@ def offline(tmp_path: Path) -> Terminal:
 
 
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
-    """`--as` is another person, with a memory of their own."""
     offline.chat("I live in Lisbon", person="ada")
     shown = offline.chat("where do I live?", "/memory", person="bob")
     assert "Lisbon" not in shown
@@ -98,7 +97,6 @@ def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Pat
     ],
 )
 def test_bad_input_gets_a_clear_line(offline: Terminal, line: bytes, answer: str) -> None:
-    """Control characters, NUL, broken bytes, unknown commands and ids."""
     assert answer in offline.chat(line)
 
 

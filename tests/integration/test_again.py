@@ -63,7 +63,6 @@ async def test_answering_anew_learns_nothing_twice(desk: Desk) -> None:
 
 
 async def test_without_a_message_there_is_nothing_to_answer_anew(desk: Desk) -> None:
-    """Also when all was said before a new beginning."""
     async with desk.running():
         await desk.say("/retry")
         await desk.say("hello")
@@ -107,7 +106,6 @@ async def test_in_a_group_only_ones_own_message_is_answered_anew(desk: Desk) -> 
 
 
 async def test_a_task_is_set_shown_seen_by_the_model_and_ended(desk: Desk) -> None:
-    """It survives a restart, for it is a row."""
     async with desk.running():
         await desk.say("/task")
         await desk.say("/task plan the trip to Lisbon")
@@ -134,7 +132,6 @@ async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
 
 
 async def test_forget_that_offers_what_was_just_learned_and_said(desk: Desk) -> None:
-    """With buttons, and nothing is done before one is pressed."""
     async with desk.running():
         await desk.say("I live in Lisbon")
         await learn(desk)

@@ -116,7 +116,6 @@ async def test_a_tool_call_of_the_mock_is_understood(llmock: LLMock, mocked: Any
 
 
 async def test_the_mocks_limits_are_known(llmock: LLMock, mocked: Any) -> None:
-    """Waits and overflows are told in words of its own."""
     llmock.rate_limit(retry_after=3)
     with pytest.raises(ModelRateLimited) as caught:
         await mocked.complete(HELLO)

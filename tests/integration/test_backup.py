@@ -193,7 +193,6 @@ async def test_a_backup_that_is_stopped_leaves_nothing(memory: Service, clock: C
 
 
 async def test_a_damaged_store_gives_no_backup(tmp_path: Path, clock: Clock) -> None:
-    """A file that looks like a backup must be one."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         for number in range(20):

@@ -158,7 +158,6 @@ async def test_a_forget_in_a_branch_leaves_no_byte_in_either_conversation(home: 
 
 
 async def test_a_secret_in_the_history_of_a_branch_is_masked(home: House) -> None:
-    """The model gets it as it gets any older message."""
     key = await home.key()
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     await home.chat(key, f"My key is {secret}", headers=CHAT)

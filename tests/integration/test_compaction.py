@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,12 @@ from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
 from memory.mailbox.outbox import Part
 from memory.service import Service
-from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten
+from tests.kit.minds import Answer, answered, prepared
 from tests.kit.stores import AGENTS, opened, rows
 from tests.kit.talk import Place, act, exchange, group, private, received, say
 
-Answer = str | dict[str, Any] | Exception | Callable[[], Awaitable[str]]
 ADA = private("ada")
 #: A window of twelve short messages, of which the last four stay.
 BOUNDS = Bounds(size=WindowSize(tokens=1_000, messages=12), at=0.75, keep=4, tokens=200)
@@ -45,13 +43,7 @@ class Model:
         answer: Answer = {"facts": []}
         if request.instructions == summary.INSTRUCTIONS:
             answer = self.answers.pop(0) if self.answers else {"facts": ["They talked of boats."]}
-        if isinstance(answer, Exception):
-            raise answer
-        if callable(answer):
-            answer = await answer()
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        spent = Spent(model="scripted", input_tokens=100, output_tokens=10, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=text, spent=spent)
+        return answered(await prepared(answer, request), written=10)
 
     @property
     def summed_up(self) -> list[str]:
@@ -304,7 +296,7 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
     """The model's answer tells them, but the window is still as it was, for a summary without them."""
     asked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> str:
+    async def slow(_request: ModelRequest) -> str:
         asked.set()
         await go_on.wait()
         return '{"facts": ["Ada fears whales and leaks."]}'
@@ -326,7 +318,7 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
 async def test_what_is_said_while_a_model_sums_up_stays_in_the_window(tmp_path: Path, clock: Clock) -> None:
     asked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> str:
+    async def slow(_request: ModelRequest) -> str:
         asked.set()
         await go_on.wait()
         return '{"facts": ["Boats leak."]}'
@@ -383,7 +375,7 @@ async def test_a_compaction_that_the_end_of_the_process_cuts_off_is_done_by_the_
     """Nothing is kept of it before it is complete."""
     asked = asyncio.Event()
 
-    async def never() -> str:
+    async def never(_request: ModelRequest) -> str:
         asked.set()
         await asyncio.Event().wait()
         return ""

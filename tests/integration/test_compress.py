@@ -22,10 +22,10 @@ from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelR
 from memory.service import Service
 from memory.store import memories
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
+from tests.kit.minds import answered
 from tests.kit.stores import planted, profile_of, remembered, rows, wrote
 from tests.kit.talk import act, exchange, group, private, say
 
@@ -70,11 +70,7 @@ class Nightly:
         return self.told({"facts": facts, "entities": [{"name": name, "type": "person"} for name in self.people]})
 
     def told(self, answer: str | dict[str, Any]) -> ModelAnswer:
-        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        return ModelAnswer(
-            text=text,
-            spent=Spent(model="scripted", input_tokens=self.tokens, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+        return answered(answer, tokens=self.tokens)
 
 
 def extracted(request: ModelRequest) -> dict[str, Any]:
@@ -207,13 +203,11 @@ async def test_the_day_that_is_not_over_waits(store: Service, clock: Clock, mode
 
 
 async def test_what_was_not_yet_read_is_read_first(store: Service, clock: Clock, model: Nightly) -> None:
-    """The last words of a day are part of it."""
     await say(store, ADA, "painted the fence", clock=clock)
     assert await night(store, clock) == {"events": 1}
 
 
 async def test_many_events_are_gone_through_in_pieces(store: Service, clock: Clock, model: Nightly) -> None:
-    """No question is too long for a small model."""
     ada = await store.identities.context(*ADA)
     for n in range(90):
         await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
@@ -254,7 +248,6 @@ async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, 
 
 
 async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock: Clock, model: Nightly) -> None:
-    """Work that was committed is neither paid nor learned twice."""
     path = tmp_path / "remora.db"
     model.says("walk", "walks by the river")
     async with opened(path, clock, model) as store:

@@ -143,7 +143,6 @@ def test_console_puts_a_message_between_two_pieces_on_its_own_line(cut: tuple[st
 
 
 def test_console_joins_rows_that_the_stream_had_already_joined() -> None:
-    """Two rows, the stream in the middle of the second."""
     assert printed(["first", " part\n\nsec"], row("first part"), row("second part")) == "first part\n\nsecond part\n"
 
 
@@ -239,7 +238,6 @@ def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_console_pipe_takes_lines_of_many_megabytes(tmp_path: Path) -> None:
-    """A pasted log in one line is one message."""
     output, report = piped(tmp_path, b"big" + b"x" * 5_000_000 + b"\nsmall\n")
     assert output == '5000003 characters\nheard "small"\n'
     assert report["ended"] == "returned"
@@ -503,7 +501,6 @@ def test_console_prompt_takes_several_lines_as_one_message(terminal: Terminal) -
 
 
 def test_console_prompt_completes_commands(terminal: Terminal) -> None:
-    """Nobody remembers all commands; ordinary words are not completed."""
     terminal.type("/g")
     terminal.see("say hello")
     terminal.ask("\t", 'heard "/greet"')
@@ -578,7 +575,6 @@ def test_console_prompt_keeps_the_line_on_ctrl_d(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("stop", [CTRL_C, "/stop" + ENTER, "/stpo" + BACKSPACE * 2 + "op" + ENTER])
 def test_console_prompt_stops_an_answer_and_goes_on_with_what_was_typed_ahead(terminal: Terminal, stop: str) -> None:
-    """The shown part stays, and the chat goes on."""
     terminal.type("hang" + ENTER)
     terminal.see("thinking")
     terminal.type("next" + ENTER + stop)

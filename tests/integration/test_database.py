@@ -37,7 +37,6 @@ async def _opened(path: Path, driver: drivers.Driver | None = None) -> SqliteDat
 
 @pytest.mark.campaign
 async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_path: Path) -> None:
-    """A killed process loses its open transaction and nothing else."""
     path = tmp_path / "remora.db"
     child = subprocess.Popen(
         [sys.executable, "-c", _WRITES_THEN_HANGS, str(path)],
@@ -161,7 +160,6 @@ async def test_readers_cannot_write(tmp_path: Path, driver: drivers.Driver) -> N
 
 
 async def test_whatever_a_transaction_raises_rolls_all_of_it_back(tmp_path: Path, driver: drivers.Driver) -> None:
-    """SQLite's errors come as ours, all others as they are."""
     database = await _opened(tmp_path / "remora.db", driver)
 
     def violates(tx: Transaction) -> None:

@@ -202,7 +202,6 @@ async def test_an_answer_that_is_cancelled_as_it_waits_for_the_platform_leaves_n
 
 
 async def test_an_edit_of_unknown_fate_is_repeated(tmp_path: Path, clock: Clock) -> None:
-    """The same edit twice shows the same text once."""
     model = SlowModel("one two")
     desk = Desk(tmp_path, model, Phone(), clock)
     desk.placeholder_seconds = 0
@@ -309,7 +308,6 @@ def edited(inbound: Inbound, text: str, key: str) -> Inbound:
 
 
 async def test_an_edit_before_its_turn_replaces_the_text(tmp_path: Path, clock: Clock) -> None:
-    """The answer is to what the person meant to say."""
     model = SlowModel("fine", "fine too")
     desk = Desk(tmp_path, model, Phone(), clock)
     async with desk.running():
@@ -432,7 +430,6 @@ async def test_admin_commands_are_unknown_to_everybody_else(desk: Desk) -> None:
 
 
 async def test_the_first_answer_of_a_chat_is_followed_by_a_word_about_memory(desk: Desk) -> None:
-    """Once, where the channel is a conversation and no pipe."""
     desk.screen.capabilities = Capabilities(resend="never", burst_seconds=0, introduces=True)
     async with desk.running():
         await desk.say("hello")

@@ -87,7 +87,6 @@ async def host(discord: Control) -> AsyncIterator[Host]:
 
 
 async def test_direct_message_comes_with_all_the_gateway_goes_by(discord: Control, host: Host) -> None:
-    """Policy, sessions and memory are decided by these fields."""
     said = await discord.say("hello there", user=ADA, name="Ada")
     [inbound] = await host.hears()
     assert inbound == Inbound(
@@ -106,7 +105,6 @@ async def test_direct_message_comes_with_all_the_gateway_goes_by(discord: Contro
 
 
 async def test_mention_addresses_the_bot_and_is_cut_off_the_text(discord: Control, host: Host) -> None:
-    """The model must read the question, not its own name."""
     await discord.say("just talk", user=ADA, channel=GENERAL)
     await discord.say(f"{discord.mention}, what about <@{BOB}>?", user=ADA, channel=GENERAL, nick="Countess")
     talk, asked = await host.hears(2)
@@ -449,7 +447,6 @@ async def test_command_is_committed_deferred_and_answered_for_its_user_alone(dis
 
 
 async def test_shared_command_is_answered_for_all(discord: Control) -> None:
-    """An answer that everybody may read is shown to everybody."""
     async with command(discord, "help") as (channel, inbound):
         await channel.send(row("I remember.", inbound.place, ticket=inbound.ticket))
     assert await discord.texts(GENERAL) == ["I remember."]
@@ -769,7 +766,6 @@ async def test_form_that_discord_does_not_like_is_shown_as_bare_words(discord: C
 
 
 async def test_many_messages_keep_to_the_limit_of_their_channel(discord: Control) -> None:
-    """A long answer waits for its turn by itself."""
     await discord.limit("send", 2, per=0.5)
     channel = bot(discord)
     for number in range(5):
@@ -829,7 +825,6 @@ async def test_probe_tells_whose_token_it_is(discord: Control) -> None:
 
 
 async def test_servers_of_a_bot_are_listed(discord: Control) -> None:
-    """Setup asks in which of them it shall answer."""
     assert await servers(discord.token, discord.api_url) == {str(GUILD): "Guild"}
 
 
@@ -893,8 +888,6 @@ async def test_connection_that_is_lost_before_all_is_known_is_a_trouble(discord:
 
 
 async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
-    """Meanwhile Discord may have asked to wait for longer."""
-
     async def sleep(seconds: float) -> None:
         with pytest.raises(DiscordRateLimited):
             await rest.call("GET", "/applications/@me", seconds=SECONDS)

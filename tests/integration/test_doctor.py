@@ -104,7 +104,6 @@ async def test_a_file_that_is_no_store_is_trouble(tmp_path: Path) -> None:
 
 
 async def test_a_store_of_a_later_version_is_trouble(tmp_path: Path) -> None:
-    """It is not damaged, and the text says so."""
     config = configured(tmp_path)
     async with opened(config.data_dir / "remora.db", Clock()) as memory:
         await wrote(memory, lambda tx: tx.run("insert into migrations values (9999, 'later', 1)"))
@@ -180,7 +179,6 @@ async def test_a_bot_that_does_not_run_is_a_warning(tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_answers_from_memory_asks_no_server(tmp_path: Path) -> None:
-    """It says so by `provider: offline`, which has no address."""
     findings = await found(configured(tmp_path, agent="models: [{provider: offline}]\n"), outside=True)
     assert findings["models"].state == "ok" and not any(about.startswith("model ") for about in findings)
 
@@ -241,7 +239,6 @@ async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:
 
 @pytest.mark.sqlite("the tests' server has fsync off, which is trouble")
 def test_the_command_prints_json_and_probes_a_memory(tmp_path: Path) -> None:
-    """The probe holds a real chat of this very installation."""
     configured(tmp_path)
     done = CliRunner().invoke(main, ["doctor", "--no-network", "--json", "--config", str(tmp_path / "config.yaml")])
     told = json.loads(done.stdout)

@@ -230,7 +230,6 @@ async def test_the_answer_of_an_earlier_run_is_found_in_history(tmp_path: Path) 
 
 
 async def test_a_question_of_the_bots_is_answered_by_typing(home: House) -> None:
-    """There are no buttons, so the words are there."""
     key = await home.key()
     await home.chat(key, "/remember the code is Quaxolia")
     assert "Quaxolia" in content(await home.chat(key, "/forget Quaxolia"))

@@ -199,7 +199,6 @@ async def test_an_id_is_honoured_only_if_it_was_offered(memory: Service, clock: 
 
 
 async def test_people_of_a_group_own_what_they_said_and_meet_in_one_question(memory: Service, clock: Clock) -> None:
-    """One model call for the talk of two people."""
     ada = await say(memory, group("club", "ada"), "I like jazz", clock=clock)
     bob = await say(memory, group("club", "bob"), "I like polka", clock=clock)
     model = Model({"facts": [*fact("jazz", n=1)["facts"], *fact("polka", n=3)["facts"]]})
@@ -387,7 +386,6 @@ async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_pa
 
 
 async def test_what_is_forgotten_while_the_model_reads_is_not_learned(memory: Service, clock: Clock) -> None:
-    """A model call takes a minute, a forget a moment."""
     turn = await say(memory, private("ada"), "jazz is all I hear", clock=clock)
 
     async def meanwhile(request: ModelRequest) -> str:

@@ -186,7 +186,6 @@ def test_what_a_channel_can_not_show_is_known_before_it_is_promised(tmp_path: Pa
 
 
 def test_channels_say_what_people_there_can_be_shown() -> None:
-    """Commands decide by these where a private answer goes."""
     telegram, discord = TelegramChannel.capabilities, DiscordChannel.capabilities
     assert (telegram.hidden, telegram.direct) == (False, True)
     assert (discord.hidden, discord.direct) == (True, False)
@@ -206,7 +205,6 @@ async def delivering(memory: Service, channel: Channel, clock: Clock) -> AsyncIt
 
 
 async def test_file_goes_to_its_topic_as_an_answer(telegram: telegrams.Control) -> None:
-    """As words do; and never elsewhere in the group."""
     group = -1001234567890
     thread = await telegram.topic(group, "Plans", user=ADA)
     asked = await telegram.say("/memory export", user=ADA, chat=group, thread=thread)

@@ -224,7 +224,6 @@ async def test_too_much_to_read_is_not_asked_about(bench: Tools) -> None:
 
 
 async def test_one_answer_asks_about_one_thing(bench: Tools) -> None:
-    """A second question would take the place of the first."""
     async with bench.running():
         wanted = [("write", json.dumps({"text": text})) for text in ("milk", "eggs")]
         bench.model.answers = [calls(*wanted), "Asked."]
@@ -282,7 +281,6 @@ async def test_a_tool_that_fails_is_told_and_ends_nothing(bench: Tools) -> None:
     ],
 )
 async def test_a_tool_that_would_end_the_program_fails_alone(bench: Tools, name: str, told: str) -> None:
-    """And so does one whose result can't be told."""
     async with bench.running():
         bench.model.answers = [calls((name, "{}")), "It is broken."]
         assert "It is broken." in await bench.ask("try it")

@@ -196,7 +196,6 @@ async def test_port_that_is_taken_is_told_with_what_to_do(page: Page) -> None:
 
 
 async def test_asking_finds_the_page_and_tells_it_in_words(page: Page) -> None:
-    """`remora status` is for people who do not read JSON."""
     found = await asyncio.to_thread(ask, "127.0.0.1", page.port)
     assert found is not None
     assert told(found) == (
@@ -224,7 +223,6 @@ async def test_what_is_no_remora_is_not_taken_for_one(body: str) -> None:
 
 
 async def test_asking_where_nobody_listens_finds_nothing() -> None:
-    """That is how `remora status` knows that nothing runs."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         assert await asyncio.to_thread(ask, "127.0.0.1", free.getsockname()[1]) is None

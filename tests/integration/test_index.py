@@ -203,7 +203,6 @@ async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
 
 
 async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> None:
-    """A process that is stopped every minute gets there, too."""
     async with opened() as memory:
         await chat_long(memory)
         await memory.indexed()

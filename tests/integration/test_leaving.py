@@ -37,6 +37,7 @@ from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
 from tests.kit.forgetting import files_of
+from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, opened, profile_of, rows
 from tests.kit.talk import act, facts, found, group, leave_chat, private, say
 from tests.kit.ways import faults
@@ -106,7 +107,6 @@ async def test_what_was_said_elsewhere_too_stays_until_that_is_deleted(memory: S
 
 
 async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service, clock: Clock) -> None:
-    """It was withdrawn, as if it had not been said."""
     ada = private("ada")
     for ref, home in (("1", "Lyon"), ("2", "Porto")):
         turn = await say(memory, ada, f"I live in {home}.", ref=ref, clock=clock)
@@ -142,8 +142,7 @@ async def test_nothing_is_learned_from_a_message_deleted_while_a_model_reads_it(
     async def complete(_request: ModelRequest) -> ModelAnswer:
         assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
         found_facts = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
-        spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=json.dumps({"facts": found_facts}), spent=spent)
+        return answered({"facts": found_facts})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
         turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)

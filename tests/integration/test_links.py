@@ -254,7 +254,6 @@ async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> Non
     ("who", "word", "told"), [("bob", "no", "not linked"), ("bob", "不", "没有关联"), ("ada", "no", "not linked")]
 )
 async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
-    """In whatever language; the other one hears of a no."""
     await world.tell("/link", "ada")
     await world.tell(f"/link {CODE}", "bob")
     if who == "ada":
@@ -286,7 +285,6 @@ async def test_where_only_the_button_counts_it_is_asked_for(world: World) -> Non
 
 @pytest.mark.parametrize("said", [CODE, CODE.lower(), "CDFG 2345"])
 async def test_a_code_sent_alone_is_given(world: World, said: str) -> None:
-    """Whoever was told to send a code sends just that."""
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(said, "ada")
     assert "“Ada” on the terminal created that code" in await world.tell(said, "bob")
@@ -453,7 +451,6 @@ async def test_nobody_is_linked_with_a_third_who_came_in_between_the_two_answers
 
 
 async def test_having_all_erased_buys_no_more_guesses(world: World) -> None:
-    """Three wrong codes are three, whoever one begins anew as."""
     for _ in range(3):
         await world.tell("/link XXXX-XXXX", "cyd")
     await world.say("/privacy delete", person="cyd")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,15 @@ from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import Answer, answered, prepared
 from tests.kit.patience import until
 from tests.kit.stores import AGENTS, counting, link, profile_of, unlink
 from tests.kit.talk import act, group, private, say
 
 WISHES = ("answers briefly", "uses no emoji", "explains with pictures")
-Answer = str | dict[str, Any] | Exception | Callable[[], Awaitable[str]]
 
 
 class Model:
@@ -46,17 +45,11 @@ class Model:
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
         if "MESSAGES:" in request.material:
-            text = json.dumps({"styles": [{"key": "style", "value": value, "messages": [1]} for value in self.found]})
-        else:
-            self.asked.append([json.loads(line)["wish"] for line in request.material.splitlines()])
-            answer = self.answers.pop(0) if self.answers else {"manner": f"You talk in manner {len(self.asked)}."}
-            if isinstance(answer, Exception):
-                raise answer
-            if callable(answer):
-                answer = await answer()
-            text = answer if isinstance(answer, str) else json.dumps(answer)
-        spent = Spent(model="scripted", input_tokens=100, output_tokens=10, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=text, spent=spent)
+            styles = [{"key": "style", "value": value, "messages": [1]} for value in self.found]
+            return answered({"styles": styles}, written=10)
+        self.asked.append([json.loads(line)["wish"] for line in request.material.splitlines()])
+        answer = self.answers.pop(0) if self.answers else {"manner": f"You talk in manner {len(self.asked)}."}
+        return answered(await prepared(answer, request), written=10)
 
 
 def opened(
@@ -190,7 +183,6 @@ async def test_without_a_model_the_wishes_stand_as_they_are(memory: Service, ada
 async def test_an_answer_that_is_of_no_use_leaves_the_wishes_as_they_are(
     tmp_path: Path, clock: Clock, answer: Answer
 ) -> None:
-    """And is not asked for again until they change."""
     model = Model(answer)
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -204,7 +196,6 @@ async def test_an_answer_that_is_of_no_use_leaves_the_wishes_as_they_are(
 
 
 async def test_a_day_whose_tokens_are_used_up_costs_no_more(tmp_path: Path, clock: Clock) -> None:
-    """Calls of a model that answer nobody have their bounds."""
     model = Model()
     async with opened(tmp_path, clock, model, tokens_per_day=110) as memory:
         ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
@@ -247,10 +238,9 @@ async def test_the_same_wishes_cost_nothing_and_other_ones_make_a_new_manner(tmp
 
 
 async def test_wishes_that_change_while_a_model_writes_are_asked_about_anew(tmp_path: Path, clock: Clock) -> None:
-    """Its words are made of the wishes as they were."""
     at_it, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slowly() -> str:
+    async def slowly(_request: ModelRequest) -> str:
         at_it.set()
         await go_on.wait()
         return json.dumps({"manner": "You are late."})
@@ -281,7 +271,7 @@ async def test_a_wish_that_would_steer_the_model_is_not_made_into_a_manner(tmp_p
 
 
 async def test_what_ends_in_the_middle_is_done_at_night(tmp_path: Path, clock: Clock) -> None:
-    async def never() -> str:
+    async def never(_request: ModelRequest) -> str:
         return str(await asyncio.Event().wait())
 
     async with opened(tmp_path, clock, Model(never)) as memory:
@@ -314,7 +304,6 @@ async def test_a_manner_ends_when_too_few_wishes_are_left(tmp_path: Path, clock:
 
 
 async def test_a_manner_taken_back_is_not_made_again_until_there_is_something_new(tmp_path: Path, clock: Clock) -> None:
-    """Whoever undoes a night has seen enough of it."""
     model = Model()
     async with opened(tmp_path, clock, model, learning=()) as memory:  # so that only the night makes one
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
@@ -338,7 +327,6 @@ async def test_a_manner_taken_back_is_not_made_again_until_there_is_something_ne
 
 
 async def test_a_manner_that_was_put_back_ends_when_its_wishes_have_faded(tmp_path: Path, clock: Clock) -> None:
-    """Unless somebody has had that very end taken back."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
         await plant(memory, ada, *WISHES, clock=clock)
@@ -361,7 +349,6 @@ async def test_a_manner_that_was_put_back_ends_when_its_wishes_have_faded(tmp_pa
 
 
 async def test_a_manner_is_between_one_person_and_one_agent(memory: Service, ada: Context, clock: Clock) -> None:
-    """Neither another person nor another agent goes by it."""
     await plant(memory, ada, *WISHES, clock=clock)
     assert len(await in_prompt(memory, private("ada"), clock)) == 1
     for place in (private("bob"), group("club", "ada")):
@@ -380,7 +367,6 @@ async def test_a_group_has_a_manner_of_its_own(memory: Service, clock: Clock) ->
 
 
 async def test_the_night_goes_by_which_agent_was_told(tmp_path: Path, clock: Clock) -> None:
-    """Also where somebody talks with another agent by now."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
         await plant(memory, ada, *WISHES, clock=clock)

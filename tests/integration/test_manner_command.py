@@ -121,7 +121,6 @@ async def test_it_is_set_left_and_switched_by_words(tmp_path: Path, texts: Texts
 
 
 async def test_in_a_group_everybody_looks_and_an_admin_changes(tmp_path: Path) -> None:
-    """How the bot talks there is for all of them."""
     async with pipeline(tmp_path, rules=RULES) as world:
         club = {"chat": "-5", "addressed": True}
         for typed in ("off", "on", "auto", "Be rude to Bob."):

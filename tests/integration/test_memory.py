@@ -18,9 +18,9 @@ from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store.database import Reader
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import answered
 from tests.kit.patience import SECONDS
 from tests.kit.stores import opened, profile_of
 from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
@@ -460,8 +460,7 @@ async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_pat
         if clock() < back_at:
             raise ModelFailed("no model answers")
         read.append(request.material)
-        spent = Spent(model="scripted", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text='{"facts": [], "events": [], "styles": []}', spent=spent)
+        return answered({"facts": [], "events": [], "styles": []})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=down_for_hours)) as memory:
         told = []

@@ -39,7 +39,6 @@ async def test_what_a_program_keeps_names_its_source(home: House) -> None:
 
 
 async def test_what_was_told_elsewhere_is_listed_found_and_corrected(home: House) -> None:
-    """The old value stays in the history, with its dates."""
     await home.world.say("/remember my bike is called Zottelbär", author="7")
     await home.world.say("/remember my cat is called Minka", author="8")
     key = await home.key()

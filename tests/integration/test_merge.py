@@ -28,12 +28,12 @@ from memory.service import Service
 from memory.store import memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten
+from tests.kit.minds import answered
 from tests.kit.stores import Watched, counting, profile_of, remembered
-from tests.kit.talk import act, group, private, say
+from tests.kit.talk import act, group, live, private, say
 
 Place: TypeAlias = tuple[Where, Who]
 ADA = private("ada")
@@ -70,11 +70,8 @@ class Merging:
                 ids = [row["id"] for row in shown if row["value"] in behind]
                 if len(ids) == len(behind):
                     merged.append({"ids": ids, "key": key, "value": value})
-            text = json.dumps({"merged": merged}, ensure_ascii=False)
-        return ModelAnswer(
-            text=text,
-            spent=Spent(model="scripted", input_tokens=100, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+            return answered({"merged": merged})
+        return answered(text)
 
 
 def facts_in(request: ModelRequest) -> list[dict[str, str]]:
@@ -147,10 +144,6 @@ async def night(memory: Service, clock: Clock, period: str | None = None) -> dic
     run = await memory.jobs.run("assistant", "merge", period or f"2026-12-01T{counting()}")
     assert run is not None and run.state == "done", run
     return dict(run.counts)
-
-
-async def live(memory: Service, context: Context) -> list[str]:
-    return sorted(m.value for m in await memory.browse.memories(context, limit=100))
 
 
 async def named(memory: Service, context: Context, value: str) -> Memory:

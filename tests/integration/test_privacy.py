@@ -29,12 +29,12 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.entities import Named, Type
 from memory.store.memories import Draft
-from memory.store.usage import Spent
 from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
 from tests.kit.forgetting import files_of, held_by_backups, traces
+from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
 from tests.kit.talk import group, leave_chat, private, received, say
 
@@ -143,8 +143,7 @@ async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_pa
     async def complete(_ask: ModelRequest) -> ModelAnswer:
         await memory.privacy.learn_from(opted[0], False)
         found = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
-        spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=json.dumps({"facts": found}), spent=spent)
+        return answered({"facts": found})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
         turn = await say(memory, private("ada"), "Ten years of Porto, and no end in sight.", ref="1", clock=clock)

@@ -157,6 +157,10 @@ async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
     return sorted((m.key, m.value) for m in await memory.browse.memories(context, limit=50))
 
 
+async def live(memory: Service, context: Context) -> list[str]:
+    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
+
+
 async def known(memory: Service, context: Context, query: str) -> list[Memory]:
     """The memories among what is found, without the messages they come from."""
     hits = await memory.browse.search(context, query, limit=32)

@@ -142,7 +142,6 @@ async def test_a_vendor_that_asks_for_hardly_a_wait_still_gets_one(asked: float)
 
 
 async def test_the_longest_wait_itself_is_still_waited() -> None:
-    """The limit belongs to the waits that are kept."""
     world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=LONGEST_WAIT), ["ok"])
     await world.chain(model).complete(REQUEST)
     assert world.slept == [LONGEST_WAIT]
@@ -239,7 +238,6 @@ async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() 
 
 
 async def test_nothing_is_tried_again_once_text_was_shown() -> None:
-    """A person must never read the beginnings of two answers."""
     world, first, second = (World(), Scripted("a/1", ["Once", BadCompletion("cut off")]), Scripted("b/2", ["no"]))
     with pytest.raises(BadCompletion, match=r"a/1.*cut off.*already shown"):
         await world.chain(first, second).complete(REQUEST, world.show)

@@ -81,7 +81,6 @@ def test_a_line_of_what_somebody_says_never_looks_like_anothers() -> None:
 
 @each_row("like", ["Ada", "ada", "A d a", "Ａｄａ", "Аda", "Ada\u200b", "Áda", "Ada:", "Ada\n"])
 def test_who_bears_the_name_of_another_is_told_apart(like: str) -> None:
-    """A new name must not make somebody's words another's."""
     shown = told_apart([(1, "Ada"), (2, like), (3, "Bob")])
     assert shown[1] == "Ada (#1)"
     assert shown[2].endswith("(#2)")

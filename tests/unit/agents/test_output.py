@@ -132,7 +132,6 @@ def test_what_a_model_writes_beside_its_words_is_not_shown(text: str, shown: str
 
 @each_row("text", KEPT)
 def test_what_only_looks_like_it_stays(text: str) -> None:
-    """An answer about templates, logs or generics is an answer."""
     output = read(text)
     assert output.text == text
     assert not output.began_inside

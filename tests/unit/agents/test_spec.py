@@ -283,7 +283,6 @@ def test_no_call_costs_less_than_nothing(read: int, cached: int, written: int) -
 
 
 def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() -> None:
-    """In the order of the night, weekdays counted from Monday."""
     told = {name: (when.weekday, when.at.isoformat("minutes")) for name, when in spec().jobs.times.items()}
     assert told == {
         "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (6, "04:00"),
@@ -330,7 +329,6 @@ def test_a_server_on_this_machine_has_one_slot_unless_it_is_said_to_have_more() 
     ],
 )
 def test_a_models_options_that_can_only_fail_are_refused(options: dict[str, Any], place: str) -> None:
-    """At the start, and not at somebody's first message."""
     (where, _), *others = refusals(models=[options])
     assert not others and place in str((*where, *_at(options)))
 

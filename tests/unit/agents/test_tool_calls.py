@@ -192,7 +192,6 @@ async def test_tools_that_change_something_run_in_the_order_they_were_asked_for(
 
 
 async def test_the_same_call_twice_in_one_step_is_made_once() -> None:
-    """Also where both could run at the same time."""
     done: list[int] = []
 
     async def look(arguments: Amount) -> str:

@@ -53,7 +53,6 @@ def test_a_tool_reads_only_if_its_server_says_so_and_nothing_else(hints: dict[st
 
 
 def test_definitions_survive_being_kept() -> None:
-    """They are what is offered, also after a restart."""
     kept = {"look": definitions.read(TOOL)}
     assert definitions.pinned(definitions.to_text(kept)) == kept and definitions.pinned("") == {}
 

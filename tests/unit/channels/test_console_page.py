@@ -39,7 +39,6 @@ def test_the_lead_takes_room_in_the_first_line_only() -> None:
 
 
 def test_list_items_go_on_under_their_words() -> None:
-    """So that the bullets stand alone at the margin."""
     assert plain("- one two three four five\n  - six seven eight nine ten", 20) == [
         "• one two three four",
         "  five",
@@ -55,7 +54,6 @@ def test_code_is_neither_wrapped_nor_indented() -> None:
 
 
 def test_quotes_have_a_bar_on_every_line() -> None:
-    """Also on the lines that the terminal's width made."""
     assert plain("> one two three four five", 20) == ["│ one two three four", "│ five"]
 
 
@@ -75,7 +73,6 @@ def test_the_address_of_a_link_can_be_read(text: str, shown: str) -> None:
 
 
 def test_text_that_is_no_markdown_is_shown_as_it_is() -> None:
-    """Answers of commands may hold stars and angle brackets."""
     assert plain("**x** <id>\n  y", 80, markdown=False) == ["**x** <id>", "  y"]
 
 

@@ -351,7 +351,6 @@ def test_a_block_of_code_cut_in_two_is_code_twice() -> None:
 
 
 def test_a_block_of_code_that_fits_is_not_cut() -> None:
-    """It goes into the next message as a whole."""
     before, code = "word " * 700, "x = 1\n" * 200
     first, second = telegram(f"{before}\n\n```\n{code}```")
     assert first == Chunk(text=before.strip())
@@ -454,7 +453,6 @@ def test_a_name_reads_as_before_and_mail_addresses_and_code_stay_as_they_are() -
 
 
 def test_plain_text_is_escaped_for_discord() -> None:
-    """There is no other way to show a star there."""
     assert discord("# *a* [b](c) 1. d\n- e `f`", markdown=False)[0].text == (
         "\\# \\*a\\* \\[b\\](c) 1. d\n\\- e \\`f\\`"
     )

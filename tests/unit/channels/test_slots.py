@@ -33,7 +33,6 @@ async def test_the_owner_chooses_who_is_next() -> None:
 
 
 async def test_a_slot_stays_free_while_nobody_may_have_it() -> None:
-    """As where nobody may hold more than a share."""
     slots, log, release = (
         Slots[str](2, lambda keys: next((k for k in keys if not slots.held[k]), None)),
         list[str](),

@@ -78,7 +78,6 @@ async def test_good_run_starts_the_waits_anew() -> None:
 
 
 async def test_bug_in_a_channel_is_no_end() -> None:
-    """Whatever a vendor's library raises, the channel comes back."""
     channel = await supervised((0, RuntimeError("a bug")), (0, ExceptionGroup("two", [ValueError(), KeyError()])))
     assert channel.runs == 3
 

@@ -293,7 +293,6 @@ def test_the_reader_of_pdfs_gets_no_more_than_its_limits() -> None:
 
 
 async def test_a_voice_message_becomes_its_words() -> None:
-    """Its words are what the person said, with secrets masked."""
     scribe = Scribe(" The password is hunter2. \n")
     voice = file("voice.ogg", kind="audio", media_type="audio/ogg", spoken=True)
     one = await understood(OGG, voice, transcribe=scribe)
@@ -544,7 +543,6 @@ def test_files_of_one_message_share_the_room() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.text(max_size=400)), max_size=8), st.integers(0, 400))
 def test_what_is_shown_keeps_the_budget(kept: list[tuple[int, str]], tokens: int) -> None:
-    """All texts together, in the order they were given."""
     shown = inline(kept, tokens, count_tokens)
     assert len(shown) == len(kept)
     assert sum(map(count_tokens, shown)) <= tokens

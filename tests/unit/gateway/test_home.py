@@ -90,7 +90,6 @@ def test_a_model_is_written_into_an_agent_that_has_none(tmp_path: Path) -> None:
 
 
 def test_the_reference_gives_way_to_a_persons_own_configuration(tmp_path: Path) -> None:
-    """It stands in every clone; nobody chose anything in it."""
     clone, own = tmp_path / "clone", tmp_path / ".config" / "remora" / "config.yaml"
     clone.mkdir()
     here = clone / "config.yaml"

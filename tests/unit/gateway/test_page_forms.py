@@ -105,7 +105,6 @@ async def test_an_empty_line_may_come_first() -> None:
     ],
 )
 async def test_what_breaks_a_bound_is_refused_as_a_whole(media_type: str, body: bytes, status: int) -> None:
-    """Half a form may mean something else than the whole."""
     assert await refused(media_type, body) == status
 
 

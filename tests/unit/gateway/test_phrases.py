@@ -97,7 +97,6 @@ def test_a_value_that_repeats_its_phrase_is_said_once(key: str, value: str, lang
     ],
 )
 def test_words_that_only_look_like_the_phrase_stay(key: str, value: str) -> None:
-    """A person's own words matter more than a smooth sentence."""
     for language in LANGUAGES:
         assert value in say(key, value, language=language)
 

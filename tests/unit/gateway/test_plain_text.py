@@ -136,7 +136,6 @@ def test_utf_8_is_read_as_such(text: str, times: int) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "gb18030"])
 def test_the_beginning_of_a_text_ends_with_a_whole_character(encoding: str) -> None:
-    """Only as much is decoded as may be kept."""
     text = "我们今天去公园散步，天气是很好的。" * 100
     shown = decoded(text.encode(encoding), chars=101)
     assert shown is not None and 101 <= len(shown) < 300 and text.startswith(shown)

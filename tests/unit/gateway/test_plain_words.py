@@ -27,7 +27,6 @@ _TALK = [
 
 @each_row("text", _FORGET)
 def test_a_wish_to_have_something_forgotten_is_understood(text: str) -> None:
-    """Nobody should have to know a command for it."""
     assert requested(text, modelless=False) == PlainRequest("forget")
 
 

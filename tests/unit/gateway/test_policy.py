@@ -123,7 +123,6 @@ TEXTS = [
 
 
 def test_there_are_enough_identities_and_texts_to_mean_something() -> None:
-    """The table below is only worth what is in it."""
     assert len(IMPOSTORS) >= 40
     assert len(IMPOSTORS) * len(TEXTS) >= 400
     assert not {ADMIN, FRIEND, GUEST} & {one for one in IMPOSTORS if isinstance(one, str)}

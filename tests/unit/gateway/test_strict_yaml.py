@@ -252,7 +252,6 @@ def test_shown_value_is_one_line_and_no_secret(value: object, shown: str | None)
 
 
 def test_key_path_is_shown_as_people_write_it() -> None:
-    """The path is what is searched for in the file."""
     assert key_text(("models", 0, "key")) == "models[0].key"
     assert key_text(("a b", "c")) == '"a b".c'
     assert key_text(("sk-proj-abcdefgh1234567890",)) == "***"

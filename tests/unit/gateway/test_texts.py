@@ -91,7 +91,6 @@ def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> 
         "locked", "no_sight", "no_model",
     ])  # fmt: skip
 def test_every_reason_an_attachment_was_of_no_use_has_words_for_the_person(why: str) -> None:
-    """Silence would look as if it had been read."""
     for language in CATALOGUE:
         line = CATALOGUE[language][f"attach.{why}"]
         assert _fields(line) == {"name"} and "\n" not in line
@@ -184,7 +183,6 @@ def test_the_web_page_is_said_in_every_language(language: Language) -> None:
 
 
 def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
-    """ "From 21 Nov to 21 Nov" would say nothing."""
     noon, hour, day = 1_795_262_400_000, 3_600_000, 86_400_000
     assert Texts("en").span(noon, noon + hour) == ("21 Nov 2026 12:00", "21 Nov 2026 13:00")
     assert Texts("en").span(noon, noon + day) == ("21 Nov 2026", "22 Nov 2026")

@@ -57,7 +57,6 @@ def test_lengths_that_do_not_belong_to_the_texts_are_refused() -> None:
 
 
 def test_no_candidates_get_no_scores() -> None:
-    """A search that finds nothing asks for no score."""
     assert list(bm25(table(["a"], []), np.zeros(0), documents=0, average_length=0)) == []
 
 

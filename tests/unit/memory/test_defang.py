@@ -371,7 +371,6 @@ def test_no_draft_of_a_growing_text_shows_a_long_address(text: str) -> None:
 
 
 def test_a_draft_holds_an_unfinished_address_back() -> None:
-    """Nobody can say yet how long it will be."""
     assert defang("see https://x.exam", growing=True) == "see "
     assert defang("see [a](https://x.exam", growing=True) == "see "
     assert defang("see ![a](", growing=True) == "see "

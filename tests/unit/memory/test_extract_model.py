@@ -336,7 +336,6 @@ def test_common_names_of_single_valued_keys_become_the_vocabularys() -> None:
 
 
 def test_the_instructions_name_every_section_and_category() -> None:
-    """The model must know of all that the reader takes."""
     assert all(word in INSTRUCTIONS for word in ("facts", "styles", "event", "entities", "boundary", "replaces"))
 
 
@@ -357,7 +356,6 @@ def test_in_a_group_a_fact_is_of_its_author_only_in_their_own_words() -> None:
 
 
 def test_in_private_a_fact_may_be_put_in_other_words() -> None:
-    """Nobody else is there who could have said it."""
     (one,) = found(stretch(message(1, "I moved to Porto")), facts=[FACT | {"value": "lives in Porto"}])
     assert (one.draft.subject_id, one.draft.subject) == (ADA, "")
 

@@ -125,7 +125,6 @@ def test_a_number_a_name_or_half_a_story_of_its_own_is_made_up(merged: str, inve
 
 
 def test_the_subject_and_the_topic_may_be_named() -> None:
-    """They stand beside the facts and not in them."""
     facts = [statement("teaches maths"), statement("teaches physics")]
     merged = statement("In Porto her sister Marta teaches maths and physics")
     assert invents(merged, facts)

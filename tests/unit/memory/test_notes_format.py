@@ -52,7 +52,6 @@ def test_a_statement_gets_the_key_that_talk_would_give_it(line: str, wanted: tup
 
 
 def test_headings_give_category_and_topic() -> None:
-    """They are all the order such a file has."""
     (item,) = notes("# Memory\n## Projects\n### Nordhaven site\n- uses a dark palette\n").items
     assert (item.category, item.topic, item.where) == ("project", "nordhaven-site", "MEMORY.md:4")
 

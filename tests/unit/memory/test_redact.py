@@ -184,7 +184,6 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
 
 
 def test_the_secrets_of_a_text_are_named_by_their_values_in_order_each_once() -> None:
-    """An answer that repeats one is masked by its value."""
     text = "wifi password: swordfish, pin: 4821; again: password: swordfish"
     assert secrets_in(text) == ["swordfish", "4821"]
     assert secrets_in("nothing here") == []

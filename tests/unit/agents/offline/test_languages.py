@@ -66,7 +66,6 @@ async def test_small_talk_is_answered_with_small_talk(code: str, said: str, kind
     ],
 )  # fmt: skip
 async def test_a_question_is_answered_by_the_fact_it_asks_for(code: str, said: str, key: str, value: str) -> None:
-    """Each form of question names the keys that answer it."""
     fact = Remembered(said=f"<{value}>", when="…", key=key, value=value, relation=key == "sister")
     other = Remembered(said="<x>", when="…", key="likes", value="x")
     text = await answer(said, code, other, fact)
@@ -77,7 +76,6 @@ async def test_a_question_is_answered_by_the_fact_it_asks_for(code: str, said: s
     ("code", "said"), [("de", "Wie heißt mein Bruder?"), ("es", "¿Cómo se llama mi hermano?"), ("fr", "Comment s'appelle mon frère ?"), ("ja", "兄の名前は？")]
 )  # fmt: skip
 async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> None:
-    """It would rather say that it does not know."""
     sister = Remembered(said="<Ute>", when="…", key="sister", value="Ute", relation=True)
     assert (await answer(said, code, sister)).startswith(speech(code, str, parts).texts["unknown"])
 

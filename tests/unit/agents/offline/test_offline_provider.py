@@ -152,5 +152,4 @@ async def test_a_tablet_at_night_is_no_goodbye() -> None:
     ],
 )
 def test_it_tells_what_asks_something(text: str, language: str, asks: bool) -> None:
-    """The person's latest messages are read for that alone."""
     assert OfflineProvider(tokens, simplified, parts).asks(text, language) == asks

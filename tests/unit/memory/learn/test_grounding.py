@@ -54,7 +54,6 @@ def test_a_quote_that_nobody_wrote_and_no_word_of_it_is_refused() -> None:
 
 
 def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
-    """The words of an answer stand in the question."""
     asked = "Does your mother still live in Toledo?"
     yes, no = (features(Claim(key="mother", value="lives in Toledo"), SaidText(text=said, before=asked)) for said in
                ("yes, in the same house", "no, she moved"))  # fmt: skip

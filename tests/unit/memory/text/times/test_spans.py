@@ -184,7 +184,6 @@ def test_words_that_only_look_like_a_time_give_none(text: str) -> None:
 
 
 def test_several_times_are_told_apart() -> None:
-    """ "October and Sunday" are two times, no span between them."""
     text = "what happened in October and on Sunday, 还有前天"
     assert [text[r.start : r.end] for r in spans(text, SATURDAY, looks="back")] == ["in October", "on Sunday", "前天"]
 
