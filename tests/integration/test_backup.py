@@ -38,7 +38,7 @@ from memory.transfer.homes import Owner
 from memory.transfer.restore import Restored
 from tests.kit.fakes import DAY, Clock
 from tests.kit.stores import DRIVERS, counting, link, opened, rows, unlink
-from tests.kit.talk import act, facts, group, private, received, say
+from tests.kit.talk import act, facts, group, private, received, say, teach
 
 pytestmark = pytest.mark.sqlite("a backup is a copy of the file")
 
@@ -47,8 +47,7 @@ ROOT = Path(__file__).parents[2]
 
 async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", person: str = "ada") -> Context:
     """One thing said in private, and learned from."""
-    turn = await say(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
     clock.move(minutes=1)
     return turn.context
 
@@ -388,8 +387,7 @@ async def test_a_forgotten_fact_is_not_learned_from_an_import_after_a_restore(tm
     await bring_back(made.path, path, clock)
     async with opened(path, clock) as memory:
         clock.at -= 3 * 60_000  # an old message, brought in now
-        turn = await say(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        turn = await teach(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
         assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -446,8 +444,7 @@ async def imported(memory: Service, clock: Clock, text: str) -> list[str]:
     """Has an old message brought in and read; returns what is known of Ada's homes then."""
     now = clock.at
     clock.at -= DAY
-    turn = await say(memory, private("ada"), text, ref=counting(), clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private("ada"), text, ref=counting(), clock=clock)
     clock.at = now
     return [value for key, value in await facts(memory, turn.context) if key == "home"]
 

@@ -27,7 +27,7 @@ from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
 from tests.kit.minds import answered
 from tests.kit.stores import planted, profile_of, remembered, rows, wrote
-from tests.kit.talk import act, exchange, group, private, say
+from tests.kit.talk import act, exchange, group, private, say, teach
 
 Place: TypeAlias = tuple[Where, Who]
 ADA, BOB = private("ada"), private("bob")
@@ -113,8 +113,7 @@ async def store(tmp_path: Path, clock: Clock, model: Nightly) -> AsyncIterator[S
 
 async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
     """Something is said and read for memories."""
-    turn = await say(store, place, text, clock=clock)
-    await store.learner.flush(turn.context.session.id, "test")
+    turn = await teach(store, place, text, clock=clock)
     clock.move(minutes=5)
     return turn
 

@@ -30,7 +30,7 @@ from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
 from tests.kit.patience import SECONDS, hang, until
 from tests.kit.stores import migrated, remembering
-from tests.kit.talk import act, facts, group, learn, met, private, remember, say
+from tests.kit.talk import act, facts, group, learn, met, private, remember, say, teach
 
 T = TypeVar("T")
 
@@ -195,8 +195,7 @@ async def test_nobody_passes_for_the_assistant_by_a_name(memory: Service, clock:
 
 async def test_an_id_is_honoured_only_if_it_was_offered(memory: Service, clock: Clock) -> None:
     """A short id can be guessed or overheard."""
-    bob = await say(memory, private("bob"), "I live in Oslo", clock=clock)
-    await memory.learner.flush(bob.context.session.id, "test")
+    bob = await teach(memory, private("bob"), "I live in Oslo", clock=clock)
     (theirs,) = await memory.browse.memories(bob.context, limit=5)
     model = Model(fact("Porto", key="town", replaces=theirs.short_id))
     turn = await say(memory, private("ada"), f"I live in Porto, {theirs.short_id}", clock=clock)
@@ -336,8 +335,7 @@ async def test_what_a_weak_model_invents_pushes_nothing_out(memory: Service, clo
 
 async def test_what_a_message_may_not_mean_stands_unsure_beside_what_is_known(memory: Service, clock: Clock) -> None:
     ada = private("ada")
-    known = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await memory.learner.flush(known.context.session.id, "test")
+    known = await teach(memory, ada, "I live in Lisbon", clock=clock)
     model = Model(fact("Porto", key="home"), fact("Porto", key="home"))
     reads = learner(memory, clock, model)
     await read(reads, await say(memory, ada, "maybe it will be Porto one day, who knows", clock=clock))

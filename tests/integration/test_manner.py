@@ -30,7 +30,7 @@ from tests.kit.forgetting import forgotten_alone
 from tests.kit.minds import Answer, answered, prepared
 from tests.kit.patience import until
 from tests.kit.stores import AGENTS, counting, link, profile_of, unlink
-from tests.kit.talk import act, group, private, say
+from tests.kit.talk import act, group, private, say, teach
 
 WISHES = ("answers briefly", "uses no emoji", "explains with pictures")
 
@@ -154,8 +154,7 @@ async def test_from_three_wishes_on_a_manner_is_made_soon_after_they_were_told(t
             ("Answer briefly, please. Use no emoji.", "Please explain things with pictures."), start=1
         ):
             model.found = WISHES[:2] if n == 1 else WISHES[2:]
-            turn = await say(memory, ada, said, clock=clock)
-            await memory.learner.flush(turn.context.session.id, "test")
+            turn = await teach(memory, ada, said, clock=clock)
             await memory.style_updates.settled()
             assert await manner(memory, turn.context) == (None if n == 1 else "You talk in manner 1.")
         assert [set(asked) for asked in model.asked] == [set(WISHES)]

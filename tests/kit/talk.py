@@ -116,10 +116,16 @@ async def say(
     return turn
 
 
+async def teach(memory: Service, place: Place, *texts: str, clock: Clock, **of: Any) -> Turn:
+    """One turn that is read for memories at once."""
+    turn = await say(memory, place, *texts, clock=clock, **of)
+    await learn(memory, turn)
+    return turn
+
+
 async def exchange(memory: Service, place: Place, text: str, clock: Clock, **of: Any) -> Turn:
     """One turn that is read for memories at once, and a minute that goes by."""
-    turn = await say(memory, place, text, clock=clock, **({"answer": "All right.", "pieces": ("sent",)} | of))
-    await learn(memory, turn)
+    turn = await teach(memory, place, text, clock=clock, **({"answer": "All right.", "pieces": ("sent",)} | of))
     clock.move(minutes=1)
     return turn
 
