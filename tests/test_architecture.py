@@ -129,7 +129,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 90_800,
-    "test_lines": 102_300,
+    "test_lines": 99_300,
     "options": 137,
     "long_functions": 2,
     "two_way_rooms": 0,
