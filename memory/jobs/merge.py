@@ -348,6 +348,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         newest,
         category=filed.category,
         topic=filed.topic,
+        tags=tuple(tag for memory in rows for tag in memory.tags),
         key=statement.key,
         value=statement.value,
         importance=max(memory.importance for memory in rows),
