@@ -209,11 +209,14 @@ async def test_a_transaction_that_can_not_even_be_rolled_back_locks_nobody_out(
     await database.close()
 
 
+@pytest.mark.parametrize("single", ["", "single"])
 @pytest.mark.parametrize(("moment", "rows"), [("before", 2), ("after", 3)])
-def test_a_kill_on_either_side_of_a_commit_decides_what_is_kept(tmp_path: Path, moment: str, rows: int) -> None:
-    """The faults that crash tests are made of strike where they say."""
+def test_a_kill_on_either_side_of_a_commit_decides_what_is_kept(
+    tmp_path: Path, moment: str, rows: int, single: str
+) -> None:
+    """The faults that crash tests are made of strike where they say, also at a change that is committed by itself."""
     child = subprocess.run(
-        [sys.executable, "-c", _DIES_AT_A_COMMIT, str(tmp_path / "remora.db"), moment],
+        [sys.executable, "-c", _DIES_AT_A_COMMIT, str(tmp_path / "remora.db"), moment, single],
         cwd=Path(__file__).parents[2],
         check=False,
     )
@@ -653,8 +656,9 @@ from tests.kit.faults import Faults
 async def main():
     faults = Faults(**{f"kill_{sys.argv[2]}_commit": 3}, holding="into agents")
     database = await SqliteDatabase.open(Path(sys.argv[1]), now=1, driver=faults.driver)
+    insert = "insert into agents (name, created_at) values (?, 1) returning id"
     for n in range(5):
-        await database.write(lambda tx: tx.run("insert into agents (name, created_at) values (?, 1)", (str(n),)))
+        await database.write(lambda tx: tx.all(insert, (str(n),)), single=bool(sys.argv[3]))
 
 asyncio.run(main())
 """

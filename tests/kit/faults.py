@@ -10,7 +10,7 @@
 
 Invariants: nothing of the product knows of it, for it is a driver like any other, by way of `connect(factory=...)`;
 statements and commits are counted over all connections in the order in which they reach SQLite, from 1 on; the script
-of a migration is one statement and no commit.
+of a migration is one statement and no commit, and a change outside of any transaction is a commit by itself.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ class Faults:
             _die()
         return nth
 
-    def committed(self, nth: int) -> None:
+    def committed(self, nth: int, done: Any) -> None:
         if nth == self._kill_after_commit:
+            done.fetchall()  # a statement that returns rows is committed behind the last of them
             _die()
 
     def counts(self, sql: str) -> bool:
@@ -108,12 +109,17 @@ def _module(base: ModuleType, faults: Faults) -> ModuleType:
             word = sql.split(maxsplit=1)[0].lower()
             if word == "begin":
                 self._counted = False
-            self._counted = self._counted or faults.counts(sql)
-            if word != "commit" or not self._counted:
+            alone = word in ("insert", "update", "delete") and not self.in_transaction
+            if alone:
+                counted = faults.counts(sql)
+            else:
+                self._counted = self._counted or faults.counts(sql)
+                counted = word == "commit" and self._counted
+            if not counted:
                 return super().execute(sql, *parameters)
             nth = faults.committing()
             done = super().execute(sql, *parameters)
-            faults.committed(nth)
+            faults.committed(nth, done)
             return done
 
         def executescript(self, script: str) -> Any:

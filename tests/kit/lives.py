@@ -183,7 +183,7 @@ class Lives(Faults):
         """Have nothing happen to the process."""
         self._last_commit = None
 
-    def committed(self, nth: int) -> None:
+    def committed(self, nth: int, done: Any) -> None:
         if nth != self._last_commit:
             return
         self._mains.off = True
