@@ -110,7 +110,7 @@ def clauses_of(plain: str) -> list[Clause]:
     turn: Turn
     for _, segment in segments_of(plain):
         role, last, empty = role_of(segment), parted[-1] if parted else None, is_empty(segment)
-        if last is not None and role == "asks" and last.ends_denied and _is_polite_thing(segment):
+        if last is not None and role == "asks" and last.ends_denied and is_polite_thing(segment):
             role = "thing"
         if empty and not denials(segment):
             if role == "thing":  # "no, …" and "ok, …"
@@ -162,7 +162,7 @@ def _turn_after(clause: Clause, role: Role, segment: str) -> Turn:
     return "open"
 
 
-def _is_polite_thing(segment: str) -> bool:
+def is_polite_thing(segment: str) -> bool:
     """Returns whether only a "please" makes an order of a segment: it may be denied with the thing before it."""
     bare = listing("please").sub(" ", segment).strip(SIGNS)
     return bare != segment and role_of(bare) == "thing" and not has("answers", bare)

@@ -34,6 +34,7 @@ from memory.learn.wish_clauses import (
     has,
     is_empty,
     is_of_others,
+    is_polite_thing,
     joined,
     joint,
     listing,
@@ -195,7 +196,9 @@ def _is_plain(clause: Clause, plain: str) -> bool:
     always = has("lasting", text) and (bare or begins("lasting", plain) or not has("tasks", plain))
     if always or has("henceforth", plain):
         return (bare and bool(named - {"naming"})) or (asks and (bool(named - {"naming"}) or has("talk", text)))
-    if not asks and not has("please", plain) and not has("answers", plain):
+    # "Shorter please" is said of the last answer.
+    is_remark = is_polite_thing(text) and not (denials(text) or begins("beside", text) or _is_question(plain))
+    if not has("answers", plain) and (not asks or is_remark):
         return False
     return (bare and bool(named - _LOOSE)) or (named == {"naming"} and bool(denials(text)))
 
