@@ -34,7 +34,7 @@ _SEGMENTS: Final = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ClauseContents:
     """The contents of a clause: its manners, each with its turn, and its other words.
 
     `pieces` are other words in scripts without spaces, `text` is the whole clause, `telling` are all its content words.
@@ -76,10 +76,10 @@ class Clause:
         text, turn = self.segments[-1]
         return turn == "denied" or bool(denials(text))
 
-    def read(self) -> Wanted:
+    def read(self) -> ClauseContents:
         text = " ".join(segment for segment, _ in self.segments)
         others, pieces = other_words(text)
-        return Wanted(
+        return ClauseContents(
             text=text,
             mentions=frozenset(mention for segment, turn in self.segments for mention in mentions(segment, turn)),
             words=others,
@@ -92,9 +92,9 @@ class Clause:
 # Clauses ------------------------------------------------------------------------------------------------------------
 
 
-def joined(readings: Iterable[Wanted]) -> Wanted:
+def joined(readings: Iterable[ClauseContents]) -> ClauseContents:
     parts = list(readings)
-    return Wanted(
+    return ClauseContents(
         text=" ".join(part.text for part in parts),
         mentions=frozenset().union(*(part.mentions for part in parts)),
         words=frozenset().union(*(part.words for part in parts)),
@@ -248,7 +248,7 @@ def opening(segment: str) -> int:
     return end
 
 
-# Wanted -----------------------------------------------------------------------------------------------------------
+# Contents -----------------------------------------------------------------------------------------------------------
 
 
 def names_manner(plain: str, *, but: str = "") -> bool:

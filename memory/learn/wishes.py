@@ -26,7 +26,7 @@ from memory.learn.wish_clauses import (
     SIGNS,
     UNSPACED,
     Clause,
-    Wanted,
+    ClauseContents,
     begins,
     clauses_of,
     denials,
@@ -69,6 +69,8 @@ _YES: Final = 160
 #: nothing to it.
 _WISH: Final = 200
 _PARTS: Final = 8
+#: The most wishes of a message that are noted.
+_MOST_WISHES: Final = 8
 #: The messages and claims whose readings are kept: a model makes many claims of each message.
 _KEPT: Final = 64
 
@@ -79,7 +81,7 @@ class _Wish(NamedTuple):
     text: str
     plain: str
     clauses: tuple[Clause, ...]
-    contents: tuple[Wanted, ...]
+    contents: tuple[ClauseContents, ...]
 
 
 def asks_for(claim: str, said: SaidText) -> bool:
@@ -95,7 +97,8 @@ def standing(text: str) -> list[str]:
     Without a claim to hold against the message, it must name a manner and nothing else, or say that it lasts.
     """
     wishes = [wish for wish in _wishes(_ends_of(text)) if HOLE not in wish.text and len(wish.text) <= _WISH]
-    return [_shortened(wish) for wish in wishes if any(_is_plain(clause, wish.plain) for clause in wish.clauses)]
+    plain = [wish for wish in wishes if any(_is_plain(clause, wish.plain) for clause in wish.clauses)]
+    return [_shortened(wish) for wish in plain[:_MOST_WISHES]]
 
 
 def adds_nothing(key: str, claim: str) -> bool:
@@ -129,7 +132,7 @@ def _with_opposites(names: Iterable[str]) -> frozenset[str]:
 
 
 @lru_cache(_KEPT)
-def _wanted(claim: str) -> Wanted:
+def _wanted(claim: str) -> ClauseContents:
     return joined(clause.read() for clause in clauses_of(plain_words(claim)))
 
 
@@ -138,7 +141,7 @@ def _ends_of(text: str) -> str:
 
 
 @lru_cache(_KEPT)
-def _asked(text: str, before: str) -> tuple[Wanted, ...]:
+def _asked(text: str, before: str) -> tuple[ClauseContents, ...]:
     if _is_void(text):
         return ()
     return (*(contents for wish in _wishes(text) for contents in wish.contents), *_agreed(text, before))
@@ -296,7 +299,7 @@ def _is_work(plain: str, names: frozenset[str]) -> bool:
     return longest > _THING or any(role == "asks" for _, role in full) or (unspaced and has("wants", plain))
 
 
-def _agreed(text: str, before: str) -> list[Wanted]:
+def _agreed(text: str, before: str) -> list[ClauseContents]:
     """Returns what the assistant has offered right before a message, if the message is a yes.
 
     Conditions of the yes are part of what is returned, so that a claim must have them, too.
@@ -324,7 +327,7 @@ def _agreed(text: str, before: str) -> list[Wanted]:
     return [joined([*asked, *map(_wanted, beside)])]
 
 
-def _holds(asked: Sequence[Wanted], wanted: Wanted) -> bool:
+def _holds(asked: Sequence[ClauseContents], wanted: ClauseContents) -> bool:
     """Returns whether clauses that ask for something ask for all that is wanted.
 
     Only clauses count that speak of nothing else: "a short book" is no wish for short answers.
