@@ -147,6 +147,9 @@ READERS: Final = (
     Reader(name="memory.text.things.thing", read=partial(things.thing, "pet")),
     Reader(name="memory.text.links.defang", read=links.defang, seconds=1.0),
     Reader(name="memory.text.occasion_words.is_occasion", read=occasion_words.is_occasion),
+    Reader(
+        name="memory.text.occasion_words.shows", read=lambda text: occasion_words.shows(text, "tender", "called_off")
+    ),
     Reader(name="memory.text.sentences.parts", read=sentences.parts),
     Reader(
         name="memory.text.sentences.beginning",
@@ -225,10 +228,7 @@ READERS: Final = (
     Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(
-        Reader(
-            name=f"gateway.reading.plain_text.decoded:{encoding}",
-            read=partial(_decoded, encoding=encoding),
-        )
+        Reader(name=f"gateway.reading.plain_text.decoded:{encoding}", read=partial(_decoded, encoding=encoding))
         for encoding in ("utf-16-le", "gb18030", "cp1252")
     ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
