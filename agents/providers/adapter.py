@@ -426,14 +426,12 @@ class Adapter(ABC):
         )
 
     def priced(self, usage: Usage) -> Usage:
-        """Returns the usage with its cost, if the model has a price."""
         price = self._model.price
         if price is None:
             return usage
         return replace(usage, cost=price.cost(usage.input_tokens, usage.cached_tokens, usage.output_tokens))
 
     def read_tokens(self, request: Request) -> int:
-        """Returns an estimate of the tokens that the model reads of a request."""
         seen = self._model.sees and "pictures" not in self._quirks
         messages = request.messages if seen else [replace(message, pictures=()) for message in request.messages]
         tools = signs.offered(request.tools, self._quirks)
@@ -482,7 +480,6 @@ class Adapter(ABC):
         )
 
     def _broken_off(self, error: httpx.RequestError | ssl.SSLError | TimeoutError) -> ModelError:
-        """Returns the error for an answer that broke off."""
         if isinstance(error, httpx.TimeoutException | TimeoutError):
             return ModelUnavailable(
                 f"The answer of {self._where} stalled: no more of it came for {self._model.timeout:g} s. Ask again; if"

@@ -249,7 +249,6 @@ class Refusal:
 
     @property
     def overflow(self) -> bool:
-        """True if it says that the request is too long."""
         return self.says(_OVERFLOW) or any(
             _READ.search(clause) and _TOO_LONG.search(clause) and not _NOT_READ.search(clause)
             for clause in _CLAUSE.split(self._said)
@@ -340,7 +339,6 @@ async def error_body(response: httpx.Response, seconds: float) -> bytes:
 
 
 def page(text: str) -> str | None:
-    """Returns a short name for text that is a web page; None for other text."""
     if not _MARKUP.search(text[:1000]):
         return None
     title = _TITLE.search(text)

@@ -55,7 +55,6 @@ class Events:
         return before
 
     def finish(self) -> list[dict[str, Any] | None]:
-        """Returns the event that no blank line has ended."""
         if not self._data:
             return []
         data = b"\n".join(self._data)

@@ -170,7 +170,6 @@ def is_stale(quirk: Quirk, said: str) -> bool:
 
 
 def _with_thoughts(message: ChatMessage, origin: str) -> ChatMessage:
-    """Returns an answer with an empty thought, if it has none of its own."""
     opaque = message.opaque or Opaque(origin=origin)
     if message.role != "assistant" or opaque.message.get(_THOUGHTS):
         return message

@@ -46,7 +46,6 @@ def _plain(schema: object, root: Mapping[str, Any], depth: int, room: Iterator[i
 
 
 def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a schema with references followed and the first choice taken."""
     whole: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
     for _ in range(_DEEPEST):
         reference = whole.get("$ref")

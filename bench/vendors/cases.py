@@ -62,9 +62,6 @@ def _cause(vendor: str, fault: str) -> str:
     return re.escape(longest[:24])
 
 
-# Tools there and back -------------------------------------------------------------------------------------------------
-
-
 def inits() -> Iterator[Case]:
     yield from _each("remora init", " ".join(ALL), Turn(steps=(tries,)))
     for vendor, fault in _ROWS["inits"]:
@@ -109,8 +106,6 @@ def _away(vendor: str) -> Rule:
     return lambda body, seat: [seat.vendor.fault("busy")] if seat.vendor.name == vendor else []
 
 
-# What is refused ------------------------------------------------------------------------------------------------------
-
 _ALTERNATE: Final = "Conversation roles must alternate user/assistant/user/assistant/..."
 _NAMED: Final[Mapping[str, Rule]] = {
     "effort_none": rules.effort_none,
@@ -146,9 +141,6 @@ def abilities() -> Iterator[Case]:
     for row in _ROWS["json_mode"]:
         told = _now(says("I note {secret}."), say=f"The zither in our attic went out of tune. {_LONG}", learns="zither")
         yield case("JSON mode refused", row["vendor"], told, rules=(partial(rules.no_json, message=row["message"]),))
-
-
-# Too long -------------------------------------------------------------------------------------------------------------
 
 
 def _most(refusal: Callable[[Seat, int, int], Refusal], share: float = 0.6) -> Rule:
@@ -205,8 +197,6 @@ def overflows() -> Iterator[Case]:
     yield from _each("wedged conversation", "openai mistral lmstudio", parts[0], *tried)
 
 
-# Failures that are told -----------------------------------------------------------------------------------------------
-
 #: A model that is not there, in any words.
 _UNKNOWN: Final = r'(?i)model[^\\"]*(not|n.t|unknown|invalid|exist)|(not|n.t|unknown|invalid|no)[^\\"]*model'
 _HTML: Final = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
@@ -234,9 +224,6 @@ def failures() -> Iterator[Case]:
         for row in _ROWS[kind]:
             told = _told(fails(status, row["body"]), row.get("cause", "flavour"))
             yield case(kind, row["vendor"], told, PLAIN)
-
-
-# Streams that go wrong ------------------------------------------------------------------------------------------------
 
 
 def _cut(after: int) -> Spoil:
@@ -273,9 +260,6 @@ def streams() -> Iterator[Case]:
     yield from _each("only thoughts", "deepseek ollama", only, PLAIN)
 
 
-# Shapes ---------------------------------------------------------------------------------------------------------------
-
-
 def _repeats(events: list[bytes]) -> list[bytes]:
     """The last chunk repeats the whole message beside its delta, as some relays do."""
     choices = [json.loads(one[6:])["choices"] for one in events if one.startswith(b"data: {")]
@@ -287,7 +271,6 @@ def _repeats(events: list[bytes]) -> list[bytes]:
 
 
 def _with(before: str, after: str) -> Callable[[list[bytes]], list[bytes]]:
-    """Every event with a pattern replaced."""
     return lambda events: [re.sub(before.encode(), after.encode(), one) for one in events]
 
 

@@ -176,7 +176,6 @@ class Scene:
         return [name for name, wanted in self.run.awaiting if not any(re.search(wanted, text) for text in texts)]
 
     async def send(self, reply: Reply, *, whole: bool = False, spoil: Spoil | None = None) -> web.StreamResponse:
-        """Sends a reply as the request wants it."""
         self.run.read, self.run.written = self.run.read + reply.read, self.run.written + reply.written
         claude = self.vendor.form == "anthropic"
         if whole or not self.body.get("stream"):
@@ -201,9 +200,6 @@ class Scene:
                     return response
             await response.write_eof()
         return response
-
-
-# Steps ----------------------------------------------------------------------------------------------------------------
 
 
 def asks(*names: str, whole: bool = False, spoil: Spoil | None = None, text: str = "", **more: Any) -> Step:
@@ -267,9 +263,6 @@ async def tries(scene: Scene) -> web.StreamResponse:
 def refused(scene: Scene, refusal: Refusal) -> web.Response:
     scene.run.refusals.append(json.dumps(refusal.body, ensure_ascii=False)[:300])
     return web.json_response(refusal.body, status=refusal.status, headers=refusal.headers)
-
-
-# Servers --------------------------------------------------------------------------------------------------------------
 
 
 def is_background(run: Run, body: JSON) -> bool:

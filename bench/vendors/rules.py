@@ -36,7 +36,6 @@ class Seat:
 
 
 def text_of(content: Any) -> str:
-    """Returns the words of a message's content in either form."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -56,9 +55,6 @@ def assistants(body: JSON) -> Iterator[tuple[int, JSON, bool]]:
     for at, each in enumerate(body["messages"]):
         if each["role"] == "assistant" and each.get("tool_calls"):
             yield at, each, at >= start
-
-
-# Rules that most servers share ----------------------------------------------------------------------------------------
 
 
 def pairs(body: JSON, seat: Seat) -> Iterator[Refusal]:
@@ -112,15 +108,44 @@ def listed(body: JSON, seat: Seat, row: Mapping[str, Any]) -> Iterator[Refusal]:
             yield seat.no(row["message"].format(name=name, got=got, most=row.get("most")), param=name, **more)
 
 
-def no_tools(body: JSON, seat: Seat) -> Iterator[Refusal]:
-    if body.get("tools"):
-        yield seat.vendor.fault("tools")
+def _when(test: Callable[[JSON], bool], message: str = "", *, fault: str = "", **more: Any) -> Rule:
+    """Returns the rule that refuses a request by a message, or by a fault of the vendor, if the test holds."""
+
+    def rule(body: JSON, seat: Seat) -> Iterator[Refusal]:
+        if test(body):
+            yield seat.vendor.fault(fault) if fault else seat.no(message.format(**body), **more)
+
+    return rule
 
 
-def no_pictures(body: JSON, seat: Seat) -> Iterator[Refusal]:
+def _has_role(body: JSON, role: str, *, last: bool = False) -> bool:
+    return any(each["role"] == role for each in body["messages"][-1 if last else 0 :])
+
+
+def _has_picture(body: JSON) -> bool:
     parts = (part for each in body["messages"] if isinstance(each.get("content"), list) for part in each["content"])
-    if any(part.get("type") in {"image_url", "image"} for part in parts):
-        yield seat.vendor.fault("picture")
+    return any(part.get("type") in {"image_url", "image"} for part in parts)
+
+
+no_tools: Final = _when(lambda body: bool(body.get("tools")), fault="tools")
+no_pictures: Final = _when(_has_picture, fault="picture")
+no_tool_role: Final = _when(lambda body: _has_role(body, "tool"), "Role 'tool' is not supported.")
+#: LM Studio takes `tool_choice` as a word only.
+string_choice: Final = _when(
+    lambda body: isinstance(body.get("tool_choice"), dict),
+    "Invalid tool_choice type: 'object'. Supported string values: none, auto, required",
+)
+#: GPT-5.6: tools go with chat completions only if `reasoning_effort` is `none`, and said to be.
+effort_none: Final = _when(
+    lambda body: bool(body.get("tools")) and body.get("reasoning_effort") != "none",
+    "Function tools with reasoning_effort are not supported for {model} in /v1/chat/completions. "
+    "To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+    param="reasoning_effort",
+)
+#: Anthropic's newest models go on with no half answer.
+claude_prefill: Final = _when(
+    lambda body: _has_role(body, "assistant", last=True), "This model does not support assistant message prefill."
+)
 
 
 def no_json(body: JSON, seat: Seat, message: str) -> Iterator[Refusal]:
@@ -144,8 +169,6 @@ def alternating(body: JSON, seat: Seat, status: int, message: str, *, system: bo
     if not system and body["messages"][0]["role"] == "system":
         yield seat.no("Jinja Exception: System role not supported", status)
 
-
-# Opaque fields that have to come back ---------------------------------------------------------------------------------
 
 _UNSIGNED: Final = "Function call is missing a thought_signature in functionCall parts."
 _CORRUPTED: Final = "Corrupted thought signature."
@@ -187,9 +210,6 @@ def details_back(body: JSON, seat: Seat) -> Iterator[Refusal]:
             yield seat.vendor.wrapped(400, _CORRUPTED)
 
 
-# Vendors' own rules ---------------------------------------------------------------------------------------------------
-
-
 def openai_ids(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """An id has at most 40 characters."""
     for at, each, _ in assistants(body):
@@ -200,25 +220,12 @@ def openai_ids(body: JSON, seat: Seat) -> Iterator[Refusal]:
                 yield seat.no(must, param=name, code="string_above_max_length")
 
 
-def effort_none(body: JSON, seat: Seat) -> Iterator[Refusal]:
-    """GPT-5.6: tools go with chat completions only if `reasoning_effort` is `none`, and said to be."""
-    if body.get("tools") and body.get("reasoning_effort") != "none":
-        must = f"Function tools with reasoning_effort are not supported for {body['model']} in /v1/chat/completions. "
-        must += "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
-        yield seat.no(must, param="reasoning_effort")
-
-
 def no_empty_object(body: JSON, seat: Seat) -> Iterator[Refusal]:
     """Gemini, by reports up to 2025: the parameters of a tool are left out, or there are some."""
     for place, tool in enumerate(body.get("tools") or ()):
         if not (tool["function"].get("parameters") or {"properties": "left out"}).get("properties", "left out"):
             name = f"GenerateContentRequest.tools[0].function_declarations[{place}].parameters.properties"
             yield seat.no(f"* {name}: should be non-empty for OBJECT type")
-
-
-def no_tool_role(body: JSON, seat: Seat) -> Iterator[Refusal]:
-    if any(each["role"] == "tool" for each in body["messages"]):
-        yield seat.no("Role 'tool' is not supported.")
 
 
 def mistral_order(body: JSON, seat: Seat) -> Iterator[Refusal]:
@@ -240,15 +247,6 @@ def mistral_order(body: JSON, seat: Seat) -> Iterator[Refusal]:
     calls = sum(len(each.get("tool_calls") or ()) for each in messages)
     if calls != sum(each["role"] == "tool" for each in messages):
         yield seat.no("Not the same number of function calls and responses", **order)
-
-
-def string_choice(body: JSON, seat: Seat) -> Iterator[Refusal]:
-    """LM Studio takes `tool_choice` as a word only."""
-    if isinstance(body.get("tool_choice"), dict):
-        yield seat.no("Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
-
-
-# Anthropic ------------------------------------------------------------------------------------------------------------
 
 
 def claude_messages(body: JSON, seat: Seat) -> Iterator[Refusal]:
@@ -297,34 +295,29 @@ def claude_thinking(body: JSON, seat: Seat) -> Iterator[Refusal]:
             )
 
 
+_ENABLED: Final = '"thinking.type.enabled"'
+_ADAPTIVE: Final = '"thinking.type.adaptive" and "output_config.effort" to control thinking behavior'
+
+
 def claude_options(body: JSON, seat: Seat, *, newest: bool, most: int) -> Iterator[Refusal]:
     """`max_tokens` is there and within bounds; sampling and thinking as the model takes them."""
     thinking = body.get("thinking") or {}
     kind, budget, asked = thinking.get("type"), int(thinking.get("budget_tokens") or 0), body.get("max_tokens", 0)
     is_warm, name = body.get("temperature", 1) != 1, "top_p" if "top_p" in body else "temperature"
-    if "max_tokens" not in body:
-        yield seat.no("max_tokens: Field required")
-    if asked > most:
-        yield seat.no(f"max_tokens: {asked} > {most}, which is the maximum for {body['model']}")
-    if newest and kind == "enabled":
-        must = '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
-        yield seat.no(must + '"output_config.effort" to control thinking behavior.')
-    if not newest and kind == "adaptive":
-        yield seat.no("adaptive thinking is not supported on this model")
-    if kind == "enabled" and not 1024 <= budget < asked:
-        yield seat.no("`max_tokens` must be greater than `thinking.budget_tokens`")
-    if "temperature" in body and "top_p" in body:
-        yield seat.no("`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
-    if newest and ("top_p" in body or is_warm):
-        yield seat.no(f"`{name}` is deprecated for this model.")
-    if kind in {"enabled", "adaptive"} and is_warm:
-        yield seat.no("`temperature` may only be set to 1 when thinking is enabled.")
-
-
-def claude_prefill(body: JSON, seat: Seat) -> Iterator[Refusal]:
-    """The newest models go on with no half answer."""
-    if body["messages"][-1]["role"] == "assistant":
-        yield seat.no("This model does not support assistant message prefill.")
+    checks = (
+        ("max_tokens" not in body, "max_tokens: Field required"),
+        (asked > most, f"max_tokens: {asked} > {most}, which is the maximum for {body['model']}"),
+        (newest and kind == "enabled", f"{_ENABLED} is not supported for this model. Use {_ADAPTIVE}."),
+        (not newest and kind == "adaptive", "adaptive thinking is not supported on this model"),
+        (kind == "enabled" and not 1024 <= budget < asked,
+         "`max_tokens` must be greater than `thinking.budget_tokens`"),
+        ({"temperature", "top_p"} <= {*body},
+         "`temperature` and `top_p` cannot both be specified for this model. Please use only one."),
+        (newest and ("top_p" in body or is_warm), f"`{name}` is deprecated for this model."),
+        (kind in {"enabled", "adaptive"} and is_warm,
+         "`temperature` may only be set to 1 when thinking is enabled."),
+    )  # fmt: skip
+    yield from (seat.no(message) for is_wrong, message in checks if is_wrong)
 
 
 def size_of(body: Mapping[str, Any]) -> int:

@@ -83,7 +83,6 @@ def _filled(form: Any, given: Mapping[str, Any], present: set[str]) -> Any:
 
 
 def _rule(row: Any) -> Rule:
-    """Returns a rule by its name, or by its name and arguments, or message."""
     if isinstance(row, str):
         named: Rule = getattr(rules, row)
         return named

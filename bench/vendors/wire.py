@@ -48,8 +48,6 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer with an error status."""
-
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -86,12 +84,8 @@ class Shape:
 
 
 def pieces(text: str, size: int = 7) -> Iterator[str]:
-    """Yields a text in parts, as models write it."""
     for start in range(0, len(text), size):
         yield text[start : start + size]
-
-
-# OpenAI's form -------------------------------------------------------------------------------------------------------
 
 
 def _usage(shape: Shape, reply: Reply) -> JSON:
@@ -130,17 +124,6 @@ def _thought(shape: Shape, reply: Reply, part: str, *, end: bool) -> JSON:
             return {"content": "" if name == "reasoning" else None, name: part}
 
 
-def thoughts(shape: Shape, reply: Reply) -> Iterator[JSON]:
-    """Yields the deltas with what the model thought."""
-    if reply.thought and shape.thought:
-        parts = list(pieces(reply.thought, 16))
-        if shape.thought == "tags":
-            parts = ["<think>", *parts, "</think>\n\n"]
-        yield from (_thought(shape, reply, part, end=False) for part in parts)
-        if shape.thought == "details":
-            yield _thought(shape, reply, "", end=True)
-
-
 def _calls(shape: Shape, reply: Reply) -> list[JSON]:
     calls: list[JSON] = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
@@ -151,8 +134,16 @@ def _calls(shape: Shape, reply: Reply) -> list[JSON]:
     return calls
 
 
-def call_deltas(shape: Shape, reply: Reply) -> Iterator[JSON]:
-    """Yields the deltas with the calls."""
+def deltas(shape: Shape, reply: Reply) -> Iterator[JSON]:
+    """Yields the deltas of a stream: the role, thoughts, words, calls, and the empty one that ends it."""
+    yield {"role": "assistant", "content": ""}
+    if reply.thought and shape.thought:
+        parts = [*pieces(reply.thought, 16)]
+        parts = ["<think>", *parts, "</think>\n\n"] if shape.thought == "tags" else parts
+        yield from (_thought(shape, reply, part, end=False) for part in parts)
+        if shape.thought == "details":
+            yield _thought(shape, reply, "", end=True)
+    yield from ({"content": part} for part in pieces(reply.text))
     for index, call in enumerate(_calls(shape, reply)):
         placed, written = {} if shape.calls == "bare" else {"index": index}, call["function"]["arguments"]
         if shape.calls != "pieces" or not isinstance(written, str):
@@ -160,41 +151,30 @@ def call_deltas(shape: Shape, reply: Reply) -> Iterator[JSON]:
             continue
         yield {"tool_calls": [{**call, **placed, "function": {**call["function"], "arguments": ""}}]}
         yield from ({"tool_calls": [{**placed, "function": {"arguments": part}}]} for part in pieces(written, 5))
-
-
-def deltas(shape: Shape, reply: Reply) -> Iterator[tuple[JSON, str | None]]:
-    """Yields the deltas of a stream, each with its finish reason."""
-    yield {"role": "assistant", "content": ""}, None
-    texts = ({"content": part} for part in pieces(reply.text))
-    for delta in (*thoughts(shape, reply), *texts, *call_deltas(shape, reply)):
-        yield delta, None
     if shape.calls == "bare" and reply.proof and not reply.calls:
         # Gemini signs answers, too, in a delta of their own.
-        yield {"content": "", "extra_content": {"google": {"thought_signature": reply.proof}}}, None
-    yield {}, shape.streamed_calls if reply.finish == "tool_calls" else reply.finish
+        yield {"content": "", "extra_content": {"google": {"thought_signature": reply.proof}}}
+    yield {}
 
 
 def chunks(shape: Shape, reply: Reply, body: JSON) -> Iterator[JSON]:
-    """Yields the chunks of a stream."""
     head = {"id": f"chatcmpl-{secrets.token_hex(6)}", "object": "chat.completion.chunk", "created": 1_790_000_000,
             "model": body.get("model")}  # fmt: skip
     usage = {"usage": _usage(shape, reply)}
-    for delta, finish in deltas(shape, reply):
-        ends = "" if finish is None else shape.usage
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, **(usage if ends == "choice" else {})}
-        counted = usage if ends == "last" or shape.usage == "each" else {}
-        yield {
-            **head,
-            "choices": [choice],
-            **counted,
-            **({"x_groq": {"id": "req_1", **usage}} if ends == "x_groq" else {}),
-        }
+    finish = shape.streamed_calls if reply.finish == "tool_calls" else reply.finish
+    for delta in deltas(shape, reply):
+        counts = shape.usage if not delta or shape.usage == "each" else ""
+        choice = {"index": 0, "delta": delta, "finish_reason": None if delta else finish}
+        choice |= usage if counts == "choice" else {}
+        more = (
+            usage if counts in {"last", "each"} else {"x_groq": {"id": "req_1", **usage}} if counts == "x_groq" else {}
+        )
+        yield {**head, "choices": [choice], **more}
     if shape.usage in {"apart", "x_groq"} and (body.get("stream_options") or {}).get("include_usage"):
         yield {**head, "choices": [], **usage}
 
 
 def whole(shape: Shape, reply: Reply, body: JSON) -> JSON:
-    """Returns an answer in one piece."""
     thinks = bool(reply.thought and shape.thought)
     message: JSON = {"role": "assistant", **(_thought(shape, reply, reply.thought, end=True) if thinks else {})}
     if thinks and shape.thought == "chunks":
@@ -213,7 +193,6 @@ def whole(shape: Shape, reply: Reply, body: JSON) -> JSON:
 
 
 def event(data: Any, name: str = "") -> bytes:
-    """Returns a server-sent event."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
@@ -223,8 +202,6 @@ def events(shape: Shape, reply: Reply, body: JSON) -> list[bytes]:
     comment = [f": {shape.comment}\n\n".encode()] if shape.comment else []
     return [*comment, *map(event, chunks(shape, reply, body)), event("[DONE]")]
 
-
-# Anthropic's form ----------------------------------------------------------------------------------------------------
 
 STOPS: Final = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 
@@ -261,7 +238,6 @@ def _parts(block: JSON) -> tuple[JSON, list[JSON]]:
 
 
 def message(reply: Reply, body: JSON) -> JSON:
-    """Returns an answer in one piece in Anthropic's form."""
     usage = {
         "input_tokens": reply.read - reply.cached, "cache_read_input_tokens": reply.cached,
         "cache_creation_input_tokens": 0, "output_tokens": reply.written,

@@ -56,7 +56,6 @@ class Bot:
         )  # fmt: skip
 
     def write(self, runs: Sequence[Run], entries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Writes an agent for each case, and lets the front end in."""
         front = {"name": "hall", "key": _FRONT_KEY, "shared": True}
         config = {
             "data_dir": "data", "http": {"port": self.port}, "default_agent": runs[0].agent,
@@ -94,7 +93,6 @@ class Bot:
         return False
 
     def text(self, name: str = "remora.log") -> str:
-        """Returns the bot's log, or another of its files."""
         file = self.folder / name
         return file.read_text("utf-8", "replace") if file.exists() else ""
 
@@ -123,9 +121,6 @@ class Bot:
         return str(answer.json()["choices"][0]["message"]["content"] or "")
 
 
-# Playing --------------------------------------------------------------------------------------------------------------
-
-
 async def play(bot: Bot, run: Run, turns: Sequence[Turn]) -> None:
     """Plays these turns until one goes wrong, and notes why."""
     began = time.monotonic()
@@ -144,7 +139,6 @@ async def play(bot: Bot, run: Run, turns: Sequence[Turn]) -> None:
 
 
 async def _played(bot: Bot, run: Run, turn: Turn, number: int) -> str:
-    """Plays a turn; returns what was wrong, or ""."""
     if turn.chooses:
         await bot.say(run, f"/model {run.model(turn.chooses)}")
     if "bicycle" in turn.say:
@@ -201,7 +195,6 @@ async def _learned(bot: Bot, run: Run, wanted: str) -> str:
 
 
 async def initialise(folder: Path, run: Run) -> dict[str, Any]:
-    """Runs `remora init` for a server; returns the model's entry that it wrote."""
     ((name, url),) = run.urls.items()
     vendor, began, (wanted,) = VENDORS[name], time.monotonic(), run.case.turns
     run.begin(wanted, 1)
@@ -227,11 +220,7 @@ async def initialise(folder: Path, run: Run) -> dict[str, Any]:
     return {**yaml.safe_load(file.read_text("utf-8"))["models"][0], "provider": vendor.provider}
 
 
-# All together ---------------------------------------------------------------------------------------------------------
-
-
 async def played(cases: Sequence[Case], folder: Path) -> AsyncIterator[Run]:
-    """Plays cases and yields each with what became of it."""
     # The settings of every server that is played come from `remora init`, also where that is no case itself.
     made = {case.name: case for case in cases if case.kind == "remora init"}
     for name in dict.fromkeys(name for case in cases for name in case.vendors):

@@ -17,6 +17,7 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -31,11 +32,13 @@ _BODY_SECONDS: Final = 10.0
 #: Seconds in which a reader must take what is written, and the bytes a second that a large body or answer must make.
 _WRITE_SECONDS: Final = 20.0
 SLOWEST: Final = 20_000
-#: Connections open at once, and connections that may wait to be accepted. The loop accepts all that wait before it
-#: closes the surplus, and a closed connection keeps its file for one more round: 64 + 2 x 32 files at most, few
-#: compared with the 256 to 1024 that a process may usually have open.
+#: Connections open at once, and those that the loop accepts in one round before it closes the surplus. A closed
+#: connection keeps its file for one more round: 64 + 2 x 32 files at most, few compared with the 256 to 1024 that a
+#: process may usually have open.
 _MOST: Final = 64
-WAITING: Final = 32
+AT_ONCE: Final = 32
+#: Connections that may wait to be accepted. Of one more the system drops the first packet, so that it waits a second.
+_WAITING: Final = 1024
 #: Connections of one person, those that known senders leave free, and of these the ones for deliveries and for health.
 _SHARE: Final = 24
 _FREE: Final = 8
@@ -80,6 +83,50 @@ class ServerBounds:
     share: int = _SHARE
     each: int = _EACH
     together: int = _TOGETHER
+
+
+class Listener(socket.socket):
+    """A listening socket. Connections that were reset while they waited cost a look at them, and no handler."""
+
+    @classmethod
+    async def bound(cls, host: str, port: int) -> list[Listener]:
+        """Returns a socket for each address of the host. Raises `OSError` if one is not free."""
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        made: list[Listener] = []
+        try:
+            for family, kind, protocol, _, place in dict.fromkeys(found):
+                made.append(cls(family, kind, protocol))
+                made[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    made[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made[-1].bind(place)
+        except OSError:
+            for each in made:
+                each.close()
+            raise
+        return made
+
+    def listen(self, backlog: int = _WAITING, /) -> None:
+        super().listen(max(backlog, _WAITING))
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        for _ in range(_WAITING):
+            line, sender = super().accept()
+            if not _is_gone(line):
+                return line, sender
+            line.close()
+        raise BlockingIOError  # others have their turn first
+
+
+def _is_gone(line: socket.socket) -> bool:
+    try:
+        return not line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 class TooMany(Exception):

@@ -23,12 +23,13 @@ from channels.base import ChannelError, Hook
 from gateway.config.settings import is_loopback
 from gateway.ops.connections import (
     ALWAYS,
+    AT_ONCE,
     HOOK,
     SLOWEST,
     STRANGER,
-    WAITING,
     BodyBudget,
     Connections,
+    Listener,
     ServerBounds,
     TooMany,
 )
@@ -107,7 +108,8 @@ async def serving(
     await runner.setup()
     try:
         try:
-            await web.TCPSite(runner, host, port, backlog=WAITING).start()
+            for listener in await Listener.bound(host, port):
+                await web.SockSite(runner, listener, backlog=AT_ONCE).start()
         except OSError as error:
             raise AddressUnusable(
                 f"The health page can't be served at {host}:{port}: {error.strerror}. Choose another http.port in "

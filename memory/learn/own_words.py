@@ -100,7 +100,7 @@ def _without_letters(text: str) -> str:
         plain = line.strip() if len(line) <= _LETTER_LINE else ""
         if begins is None:
             begins = place if _greets(plain) else None
-        elif _closes(plain):
+        elif _closes(plain) or (_THANKS.fullmatch(plain) and place + 2 == len(lines)):
             signed = place + 1 < len(lines) and len(lines[place + 1].split()) <= _SIGNED
             lines[begins : place + 1 + signed] = [f"{HOLE}\n"] * (place + 1 + signed - begins)
             begins = None
@@ -157,6 +157,8 @@ _QUOTED: Final = Phrase(
     re.MULTILINE,
 )
 _SENTENCE_END: Final = re.compile(r"[.!?。！？]\s*")
+#: Thanks above the last line, which is a name.
+_THANKS: Final = re.compile(r"[^\W\d]+(?: [^\W\d]+){0,2},")
 _WORD: Final = re.compile(r"\w+")
 _UNSPACED: Final = re.compile("[\u3040-\u9fff]")
 _STRESSED: Final = Phrase(r"\*{1,3}(?=[^\s*])([^*\n]{1,200})(?<=\S)\*{1,3}")

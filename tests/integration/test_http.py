@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -14,7 +15,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from channels.base import Hook, NotTaken
-from gateway.ops.connections import ServerBounds
+from gateway.ops.connections import Listener, ServerBounds
 from gateway.ops.health import ChannelReport, Report, StoreReport, address, ask, told
 from gateway.ops.http import AddressUnusable, Admission, serving
 from gateway.ops.telemetry import configure
@@ -264,6 +265,27 @@ async def test_who_has_been_sending_longest_makes_room() -> None:
         assert (await lines[9][0].readline()).startswith(b"HTTP/1.1 200 ")
         for _, writer in lines:
             writer.close()
+
+
+async def test_what_was_reset_while_it_waited_is_passed_over() -> None:
+    """Thousands opened and reset keep nobody waiting: no handler is made for them."""
+    (listener,) = await Listener.bound("127.0.0.1", 0)
+    with listener:
+        listener.listen()
+        listener.setblocking(False)
+        for resets in (True, True, False, True):
+            line = socket.create_connection(listener.getsockname(), timeout=SECONDS)
+            if resets:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                line.close()
+            else:
+                alive = line
+        accepted, sender = listener.accept()
+        assert sender == alive.getsockname()
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        accepted.close()
+        alive.close()
 
 
 async def test_a_line_carries_one_request(page: Page) -> None:

@@ -19,7 +19,7 @@ from memory.keys import category_of, normalise_value
 from memory.learn.offline.appointments import appointment, without_owner
 from memory.learn.offline.statements import CarriedSubject, Stated, statements
 from memory.learn.own_words import own_words
-from memory.learn.wishes import passes_on
+from memory.learn.wishes import passes_on, standing
 from memory.text.language import language_of
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
@@ -93,15 +93,26 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if _STAGED.match(text) or _ACTED.search(text):
         return
-    text = own_words(text, longest_quote=_QUOTE, given=False)
-    if _listed("jokes").search(simplified(text)):
+    wishes, text = standing(text), own_words(text, longest_quote=_QUOTE, given=False)
+    plain = simplified(text)
+    if _listed("jokes").search(plain):
         return
     written = language_of(text)
     if written is None:
         # A text too short to show its language is in the one whose templates read it.
-        yield from next(filter(None, (list(_stated(text, code, today)) for code in LANGUAGES)), [])
+        stated = next(filter(None, (list(_stated(text, code, today)) for code in LANGUAGES)), [])
     else:
-        yield from _stated(text, written, today)
+        stated = list(_stated(text, written, today))
+    names = [fact.value for _, fact in stated if fact.key == "called"]
+    for wish in wishes:
+        # "Answer in French from now on" itself reads like work on a text.
+        if not any(name in wish for name in names) and not _listed("fiction").search(
+            simplified(text.replace(wish, ""))
+        ):
+            yield written or language_of(wish) or LANGUAGES[0], Stated("instruction", wish)
+    for code, fact in stated:
+        if fact.key != "note" or not any(wish in fact.value for wish in wishes):
+            yield code, fact
 
 
 def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Stated]]:

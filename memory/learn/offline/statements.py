@@ -43,12 +43,11 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 #: The keys after which a number alone is an age: "I'm Marta, 29".
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
-_CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height", "timezone"})
+_CLOSED: Final = frozenset({"diet", "condition", "speaks", "goal", "birthday", "height", "timezone"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
-_COLONS: Final = frozenset(":：")
 #: Keys of requests, which a polite question may make.
-_REQUESTS: Final = frozenset({"instruction", "called", "boundary"})
+_REQUESTS: Final = frozenset({"called", "boundary"})
 #: What people don't laugh about if it is true of them.
 _EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
@@ -223,7 +222,7 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *,
         if reading is not None:
             found.append(reading)
             speaker.last_key = reading.facts[0].key if reading.facts else ""
-            speaker.carried = speaker.last_key not in RELATIONS | {"pet", "instruction", "boundary"}
+            speaker.carried = speaker.last_key not in RELATIONS | {"pet", "boundary"}
         elif grammar.asks.match(plain, start):
             break
         else:
@@ -290,8 +289,8 @@ def _stripped(
                 continue
             # The words that end a clause may be the day of a plan.
             match = template.says.fullmatch(form + plain[a : end if template.key == "plan" else b])
-            if match is None or (template.key == "instruction" and plain[end : end + 1] in _COLONS):
-                continue  # "Answer in French: what is love?" asks once
+            if match is None:
+                continue
             shift = a - len(form)
             facts = _facts(template, match, text, shift, grammar, today)
             if facts or _is_joke(template, match, grammar):

@@ -13,7 +13,7 @@ from bench.styles import CLAIMS, Claim, is_kept, read_claims
 from memory.learn.grounding import SaidText
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
-from memory.learn.wishes import adds_nothing, asks_for
+from memory.learn.wishes import adds_nothing, asks_for, standing
 from tests.kit.tables import each_row
 
 ALL = read_claims(CLAIMS)
@@ -74,6 +74,38 @@ def test_each_kind_of_wish_is_told_from_what_looks_like_it(sign: str, claim: str
 def test_letters_and_what_somebody_has_sent_teach_no_pattern(text: str, facts: list[str]) -> None:
     """A letter has a greeting with a name and a closing; a person's own words around it still count."""
     assert [fact.value for fact in patterns.extract(text, today=date(2026, 1, 1))] == facts
+
+
+def test_without_a_model_plain_wishes_for_all_answers_are_noted_and_nothing_else() -> None:
+    """In six languages: no claim says what to look for, so what is not plain is left alone."""
+    messages = yaml.safe_load(CLAIMS.with_name("standing.yaml").read_text("utf-8"))
+    assert [text for text in messages["wishes"] if not noted(text)] == []
+    assert [text for text in messages["none"] if noted(text)] == []
+
+
+@each_row(
+    ("text", "values"),
+    [
+        (
+            "I'm learning, please answer me in Portuguese even when I write English!",
+            ["answer me in Portuguese even when I write English"],
+        ),
+        ("I live in Rome, and by the way no emojis please.", ["by the way no emojis"]),
+        ("Please note: from now on answer in French", ["answer in French"]),
+        ("Ich möchte nicht, dass du mich duzt.", ["Ich möchte nicht, dass du mich duzt"]),
+        ("以后请用中文回答我，谢谢", ["用中文回答我"]),
+        ("Schreib ein Gedicht. Antworte ab jetzt auf Deutsch.", ["Antworte ab jetzt auf Deutsch"]),
+        ("What is love? Answer in German.", []),
+        ("Call me Sam from now on.", ["Call me Sam"]),
+    ],
+)
+def test_a_wish_is_noted_in_the_words_that_ask_for_it(text: str, values: list[str]) -> None:
+    """The sentence around it adds nothing to what is obeyed."""
+    assert standing(text) == values
+
+
+def noted(text: str) -> bool:
+    return any(fact.key == "instruction" for fact in patterns.extract(text, today=date(2026, 1, 1)))
 
 
 def test_many_claims_of_many_long_messages_take_little_time() -> None:
