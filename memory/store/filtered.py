@@ -72,7 +72,6 @@ def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: Grou
 
 
 def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
-    """Returns all rows that meet every one of the filters, current or not."""
     places = Reach(owners=scope.owners, places=(), authors=())
     return Allowed(
         memory_ids=meeting(reader, scope, given, timezone),
@@ -176,7 +175,6 @@ def _where(
 
 @walled
 def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
-    """Returns the spellings of a topic among the memories of a scope."""
     within = scope.predicate("m")
     wanted = keys.normalise_value(topic)
     rows = reader.all(
