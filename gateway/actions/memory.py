@@ -74,15 +74,15 @@ class SearchMemory(Arguments):
         max_length=500,
     )
     category: str = Field(default="", description="only facts of this category, such as health", max_length=40)
-    topic: str = Field(default="", description="only what is filed under this topic or category", max_length=80)
-    key: str = Field(default="", description="only facts of this key, such as home or birthday", max_length=128)
-    tag: str = Field(default="", description="only what the person has given this tag", max_length=80)
-    about: str = Field(default="", description="only what is about or names this person or thing", max_length=200)
+    topic: str = Field(
+        default="", description="only under this topic or category, or key:home, tag:work", max_length=80
+    )
+    about: str = Field(default="", description="only about this person or thing", max_length=200)
     place: str = Field(default="", description="only what names this place", max_length=200)
     since: str = Field(
         default="", description="only told from this time on, such as 2026-05 or last week", max_length=80
     )
-    until: str = Field(default="", description="only told up to the end of this time", max_length=80)
+    until: str = Field(default="", description="only told until then", max_length=80)
     on: str = Field(default="", description="only told in this time, such as yesterday", max_length=80)
 
     @property
@@ -92,8 +92,10 @@ class SearchMemory(Arguments):
     @property
     def filters(self) -> str:
         """The filters as they are typed."""
-        given = {name: getattr(self, name).replace('"', " ").strip() for name in get_args(FilterName)}
-        return " ".join(f'{name}:"{value}"' for name, value in given.items() if value)
+        given = [(name, getattr(self, name, "").replace('"', " ").strip()) for name in get_args(FilterName)]
+        # A model names a key or tag as a topic: arguments of their own cost tokens in every prompt.
+        labels = [value.split(":", 1) if value.startswith(("key:", "tag:")) else (name, value) for name, value in given]
+        return " ".join(f'{name}:"{value.strip()}"' for name, value in labels if value.strip())
 
     @model_validator(mode="after")
     def _asks(self) -> SearchMemory:
@@ -103,6 +105,8 @@ class SearchMemory(Arguments):
 
 
 class SearchSome(SearchMemory):
+    key: str = Field(default="", description="only under this key, such as home", max_length=128)
+    tag: str = Field(default="", description="only with this tag", max_length=80)
     limit: int = Field(default=8, ge=1, le=50, description="the most results")
 
     @property
