@@ -88,6 +88,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/memories.py:near": (1, "ids of rows of a subject's owners, which are then read within the scope"),
     "store/memories.py:count_all": (1, "a count, for the operator who restores"),
     "chat/stats.py:Stats.rows": (1, "counts, for the operator's figures"),
+    "store/attachments.py:summed_up": (1, "ids of this session's own messages, for its own next prompt"),
+    "store/history.py:results_summed_up": (1, "results of tools in this session's own window, for its own next prompt"),
     "store/history.py:count_erased": (1, "a count, for the operator who restores"),
     "store/history.py:recorded_until": (1, "ids of rows that were erased, in a store put back"),
     "store/history.py:newest_id": (1, "the newest id"),
