@@ -165,7 +165,7 @@ class Edits:
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""
-        self._tx.run("update chats set learning = ? where id = ?", (int(on), self._context.session.chat_id))
+        chats.put_chat(self._tx, self._context.session.chat_id, learning=int(on))
 
     def set_language(self, language: str | None) -> None:
         """Sets this person's language by its code; None follows the language they write."""
