@@ -91,6 +91,7 @@ BODIES: list[tuple[str, str, dict[str, Any]]] = [
     ("PUT", "/v1/memories/m_1", {"text": "I like coffee"}),
     ("PATCH", "/v1/memories/m_1", {"pinned": True}),
     ("POST", "/v1/memories/m_1/confirm", {}),
+    ("POST", "/v1/memories/m_1/tags", {"tags": ["x"], "tagged": False}),
     ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_memory", "arguments": {"query": "tea"}}}),
 ]  # fmt: skip
 _TEXTS = st.text(max_size=30) | st.sampled_from(
@@ -236,7 +237,6 @@ async def test_any_value_in_a_body_is_answered_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["api", "page"])
 async def test_any_text_in_a_header_is_answered(tmp_path: Path, unused_tcp_port: int, kind: str) -> None:
-    """Of a stranger and of somebody known."""
     if kind == "api":
         async with house(tmp_path, model=Endless()) as home:
             known = [{"Authorization": f"Bearer {key}"} for key in (await home.key(), FRONT_KEY, SHARED_KEY)]

@@ -38,7 +38,6 @@ async def facts(bench: Bench, person: str = "ada", chat: str | None = None) -> l
 
 
 async def test_now_is_the_time_where_the_person_lives(bench: Bench) -> None:
-    """A model knows no clock."""
     async with bench.running():
         assert await use(bench, "now") == "21 Nov 2026 12:00 (UTC)"
 
@@ -51,7 +50,7 @@ async def test_search_finds_memories_with_ids_and_words_with_dates(bench: Bench)
         bench.clock.move(days=1)
         told = await use(bench, "search_memory", query="peanuts")
         nothing = await use(bench, "search_memory", query="submarine")
-    assert f"- allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
+    assert f"- Ada: allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
     assert "- Ada said: “the peanuts at the fair were stale” (21 Nov 2026)" in told.splitlines()
     assert nothing == "Nothing in memory matches."
 
@@ -121,14 +120,13 @@ async def test_remember_keeps_a_statement_and_says_under_which_id(bench: Bench) 
         keyed = await use(bench, "remember_fact", text="shellfish", key="Allergy")
         read = await use(bench, "remember_fact", text="I live in Lisbon")
         ids = {memory.value: memory.short_id for memory in await bench.remembered()}
-        assert keyed == f"Saved: you are allergic to shellfish [{ids['shellfish']}]"
-        assert read == f"Saved: you live in Lisbon [{ids['Lisbon']}]"
+        assert keyed == f"Saved: Ada: allergy: shellfish [{ids['shellfish']}]"
+        assert read == f"Saved: Ada: home: Lisbon [{ids['Lisbon']}]"
         assert await facts(bench) == [("allergy", "shellfish"), ("home", "Lisbon")]
         assert await facts(bench, "bob") == []
 
 
 async def test_what_holds_nothing_is_not_said_to_be_saved(bench: Bench) -> None:
-    """ "Saved" is said of rows only."""
     async with bench.running():
         assert (await use(bench, "remember_fact", text="42")).startswith("Not saved")
         assert await facts(bench) == []
@@ -152,9 +150,7 @@ async def test_correct_puts_a_new_version_in_the_place_of_the_old_one(bench: Ben
         same = await use(bench, "correct_fact", id=new.short_id, value="Walnuts")
         late = await use(bench, "correct_fact", id=old.short_id, value="almonds")
         row = await one(bench, "select valid_until, superseded_by from memories where id = ?", old.id)
-        assert told == (
-            f"Corrected: you are allergic to walnuts [{new.short_id}], instead of you are allergic to peanuts."
-        )
+        assert told == (f"Corrected: Ada: allergy: walnuts [{new.short_id}], instead of Ada: allergy: peanuts.")
         assert (row["valid_until"], row["superseded_by"]) == (new.valid_from, new.id)
         assert same == f"Nothing changed: {new.short_id} says just that."
         assert late.startswith(f"Error: {old.short_id} is an old version.")
@@ -162,7 +158,6 @@ async def test_correct_puts_a_new_version_in_the_place_of_the_old_one(bench: Ben
 
 
 async def test_confirm_makes_a_memory_sure_and_keeps_it_from_fading(bench: Bench) -> None:
-    """The person said that it is right."""
     async with bench.running():
         await bench.say("I live in Lisbon")
         await bench.memory.learner.flush((await bench.context()).session.id, "test")
@@ -171,7 +166,7 @@ async def test_confirm_makes_a_memory_sure_and_keeps_it_from_fading(bench: Bench
         bench.clock.move(days=2)
         told = await use(bench, "confirm_fact", id=home.short_id)
         (row,) = await bench.remembered()
-    assert told == "Confirmed: you live in Lisbon. It will not fade."
+    assert told == "Confirmed: Ada: home: Lisbon. It will not fade."
     assert row.confirmed and row.confidence == 1.0 and row.last_reinforced_at >= NOON + 2 * DAY
 
 
@@ -235,7 +230,6 @@ async def test_what_was_said_is_forgotten_by_the_id_it_was_recalled_with(bench: 
 
 @pytest.mark.parametrize("answer", ["no", "hm, what about tea?"])
 async def test_anything_but_a_yes_keeps_it(bench: Bench, answer: str) -> None:
-    """A later yes then means something else."""
     async with bench.running():
         allergy = await kept(bench, "I'm allergic to peanuts")
         await use(bench, "forget_fact", id=allergy.short_id)
@@ -245,7 +239,6 @@ async def test_anything_but_a_yes_keeps_it(bench: Bench, answer: str) -> None:
 
 
 async def test_nobody_else_answers_the_question(bench: Bench) -> None:
-    """In a group another one's yes is talk."""
     async with bench.running():
         allergy = await kept(bench, "I'm allergic to peanuts", chat="club")
         await use(bench, "forget_fact", chat="club", id=allergy.short_id)
@@ -306,11 +299,12 @@ async def test_a_store_that_fails_is_not_told_as_an_unknown_id(bench: Bench) -> 
         assert len(bench.model.requests) == 1
         await write(lambda tx: tx.run("drop trigger full"))
         await until(lambda: bench.screen.texts[-1].startswith("Done."))
-        assert results(bench) == ["Confirmed: you live in Lisbon. It will not fade."]
+        assert results(bench) == ["Confirmed: Ada: home: Lisbon. It will not fade."]
 
 
 async def test_stats_count_what_is_remembered_here(bench: Bench) -> None:
     """By kind, with what is past, and only of this place."""
+    bench.more_tools = ("memory_stats",)
     async with bench.running():
         await kept(bench, "I live in Porto")
         await kept(bench, "I like tea")
