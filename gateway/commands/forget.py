@@ -96,9 +96,9 @@ async def ask(call: Call, preview: ForgetPreview, *, page: int = 1, instead: Que
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     assert question.purpose == FORGET
-    selection = Selection.from_json(question.payload)
     if taken == MORE:
         page = json.loads(question.payload)["page"] + 1
+        selection = Selection.from_json(question.payload)
         preview = await call.memory.forgetting.preview_of(
             call.context, selection, limit=page * _SHOWN, may_all=_may_all(call)
         )
@@ -108,6 +108,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
     if how is None:
         await call.decline(question, taken, "forget.kept")
         return
+    selection = Selection.from_json(question.payload)
     call.unhear()
     receipt = await call.memory.forgetting.forget(
         call.context, call.inbox_id, question, selection, how, may_all=_may_all(call)
