@@ -28,6 +28,8 @@ _NOT_ONES_OWN: Final = re.compile(
     r"|^(?:what|when|where|who|which|how|do|does|is|are|can|could|will|would|was|wann|wo|wer|wie|habe? ich|haben wir"
     r"|cuándo|qué|dónde|quand|où|quel)\b"
     r"|\b(?:erinner|recuérda|recuerda|rappel|souviens)|提醒|リマインド|思い出させ"
+    r"|\b(?:birthday(?! (?:party|dinner|lunch|drinks))|b-?day|geburtstag|(?<!fiesta de )cumple(?:años)?"
+    r"|(?<!fête d')anniversaire(?! de mariage))\b|生日(?![会派聚宴])|誕生日(?!会|パ)"
     r"|[你他她吗呢]|什么|几点|昨|上[周个]|了[。！!]*$|彼|あなた|昨日|先週|でした|ました|か[。]?$|だっけ",
     re.IGNORECASE,
 )

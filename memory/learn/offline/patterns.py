@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
-from memory.learn.offline.appointments import appointment, without_owner
+from memory.learn.offline.appointments import without_owner
 from memory.learn.offline.statements import CarriedSubject, Stated, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on
@@ -111,9 +111,6 @@ def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Languag
             return
         code = written if written not in ("en", "zh") else "zh" if _HAN.search(sentence) else "en"
         facts = [fact for fact in statements(sentence, code, today, speaker) if _is_meant(fact, sentence)]
-        if not any(fact.key in ("plan", "note") for fact in facts):
-            planned = appointment(sentence, code=code, today=today)
-            facts += [Stated("plan", planned)] if planned else []
         yield from ((code, _anchored(fact, today)) for fact in facts)
 
 

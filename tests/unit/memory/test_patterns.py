@@ -228,7 +228,7 @@ CHINESE: list[tuple[str, str]] = [
     ("我常驻深圳", "home=深圳"),
     ("我是做销售的", "occupation=销售"),
     ("我是干装修的", "occupation=装修"),
-    ("我姐叫小敏，还有个弟弟叫小刚", "sister=小敏"),
+    ("我姐叫小敏，还有个弟弟叫小刚", "sister=小敏; brother=小刚"),
     ("記住，我住在台南", "home=台南"),
     ("记住，车停在三楼", "note=车停在三楼"),
     ("以后都用中文回答", "instruction=用中文回答"),
