@@ -41,6 +41,7 @@ _SAID: Final = 20
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
 #: The signs that end a sentence.
 _ENDS: Final = " .!。！…~"
+_COMMA: Final = re.compile(r"[,，、] ?")
 _WORK: Final = {"occupation", "employer"}
 #: Terms of Japanese that many words share: single kana, and endings in hiragana.
 _KANA: Final = re.compile(r"[\u3041-\u30ff]|[\u3041-\u309f]{2}")
@@ -99,6 +100,8 @@ def read(
         if back.corrects and not found:
             found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
         found, over = _revised(found, back, live, message)
+        if back.ended and not over:
+            over = _plans_of(back.ended, live, _told_before(reader, scope, message), scope, timezone)
         if live and not (found or over):
             if back.off or back.moved:
                 found, over = _called_off(back, live, message, scope)
@@ -216,23 +219,33 @@ def _turned(
 
     Returns the one fact that replaces one of its kind by that; nothing if the message does not read so.
     """
-    text = f"{told[0].text.rstrip(_ENDS)}, {message.text.lstrip()}" if told else ""
-    anew = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
     stated = _stated(live, told, scope, timezone)
-    gone = [memory for memory in stated if not any(_is_same(one.draft, memory) for one in anew)]
-    new = [one for one in anew if not any(_is_same(one.draft, memory) for memory in stated)]
-    if len(gone) != 1 or len(new) != 1 or gone[0].key != new[0].draft.key:
-        return []
-    # "Sorry, phone call" is no taste.
-    if not back.sure and gone[0].category == "preference":
-        return []
-    return [replace(new[0], replaces=(gone[0].id,))]
+    clauses = _COMMA.split(message.text.strip())
+    # "Sorry janne, with an e": what follows may tell more.
+    for count in (len(clauses), 2, 1) if stated else ():
+        text = f"{told[0].text.rstrip(_ENDS)}, {', '.join(clauses[:count])}"
+        anew = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
+        gone = [memory for memory in stated if not any(_is_same(one.draft, memory) for one in anew)]
+        new = [one for one in anew if not any(_is_same(one.draft, memory) for memory in stated)]
+        # "Sorry, phone call" is no taste.
+        if len(gone) == len(new) == 1 and gone[0].key == new[0].draft.key:
+            return [replace(new[0], replaces=(gone[0].id,))] if back.sure or gone[0].category != "preference" else []
+    return []
 
 
 def _stated(live: Sequence[Memory], told: Sequence[Message], scope: Scope, timezone: str) -> list[Memory]:
     """Returns the facts that a message states."""
     drafts = [one.draft for one in extract.read(told, scope=scope, timezone=timezone)]
     return [memory for memory in live if any(_is_same(draft, memory) for draft in drafts)]
+
+
+def _plans_of(
+    ended: Sequence[Ended], live: Sequence[Memory], told: Sequence[Message], scope: Scope, timezone: str
+) -> list[Memory]:
+    """Returns the plans of the message told last that names what is over, if the plans themselves don't name it."""
+    names = [words for one in ended if (words := set(query_terms(one.what)))]
+    named = [one for one in told if any(words <= set(tokens(one.text)) for words in names)][:1]
+    return [memory for memory in _stated(live, named, scope, timezone) if memory.key == "plan"]
 
 
 def _is_same(draft: Draft, memory: Memory) -> bool:

@@ -21,7 +21,8 @@ from memory.text.times.tables import fold, table
 _LONGEST: Final = 90
 #: Signs and words of questions, of the past, and of other people's doings.
 _NOT_ONES_OWN: Final = re.compile(
-    r"[?？]|\b(?:street|avenue|floor|you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
+    r"[?？]|(?<!with my )(?<!with the )\b(?:boss|manager)\b"
+    r"|\b(?:street|avenue|floor|you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
     r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
     r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|(?<!on )va|viene"
     r"|vous|il|elle|ils|était|hier|dernière?|vient|toi|a(?= (?:un|une|rendez|son|sa)\b))\b"

@@ -47,6 +47,8 @@ _BEFORE_AGE: Final = frozenset({"name", "called"})
 _CLOSED: Final = frozenset({"diet", "condition", "instruction", "speaks", "goal", "birthday", "height", "timezone"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
+#: Keys of those of whom the next clause may speak.
+_KIN: Final = RELATIONS | {"pet"}
 _COLONS: Final = frozenset(":：")
 #: The keys of what a template states besides its own value, by the names of its groups.
 _BESIDE: Final = {"e": "employer", "s": "studies", "t": "hometown", "h": "home", "x": "dislikes"}
@@ -215,7 +217,7 @@ def _changed(before: str, after: str, last: _Reading, grammar: _Grammar, today: 
     named = lead is not None and lead["name"] is not None
     value = after[lead.end() if lead is not None else first : end]
     # "No, it's raining" is no colour, and "his name is Max" none either.
-    if (named and key not in _NAMED | {"pet"}) or grammar.refused["instead"].search(_plain(value, grammar)):
+    if (named and key not in _NAMED | _KIN) or grammar.refused["instead"].search(_plain(value, grammar)):
         return
     if key in _CLOSED or not before[last.value[0]].isupper() or value[:1].isupper():
         for words in (value, grammar.trim.sub("", value)):
@@ -246,7 +248,7 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *,
         if reading is not None:
             found.append(reading)
             speaker.last_key = reading.facts[0].key if reading.facts else ""
-            speaker.carried = speaker.last_key not in RELATIONS | {"pet", "instruction", "boundary"}
+            speaker.carried = speaker.last_key not in _KIN | {"instruction", "boundary"}
         elif grammar.asks.match(plain, start):
             break
         else:
@@ -303,7 +305,7 @@ def _stripped(
     not_own = grammar.subject is not None and subject is None and speaker.carried is False
     a = subject.end() if subject is not None else a
     # "I have a brother named Tom and a sister": of a relative's clause only "I have" goes on.
-    of_others = speaker.last_key in RELATIONS
+    of_others = speaker.last_key in _KIN
     for form in _forms(plain[a:b], grammar, speaker):
         for template in grammar.wide if wide else grammar.templates:
             # A name is only believed if the words before it were really said.
@@ -327,7 +329,7 @@ def _stripped(
 
 def _forms(clause: str, grammar: _Grammar, speaker: CarriedSubject) -> tuple[str, ...]:
     """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
-    if speaker.last_key in RELATIONS:
+    if speaker.last_key in _KIN:
         return ("", grammar.having)
     carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
     is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
@@ -378,7 +380,7 @@ def _facts(
     if not (key and (template.many or refused is None or refused.search(_plain(said.strip(), grammar)) is None)):
         return []
     values = grammar.several.split(said) if template.many else [said]
-    if len(values) > 2 and not _is_list(said, values, grammar):
+    if len(values) > 1 and not _is_list(said, values, grammar):
         return []
     values = [(one if key == "plan" else grammar.trim.sub("", one.strip())).strip(" '\"“”.,") for one in values]
     facts = [Stated(key, value) for value in values]
@@ -484,7 +486,7 @@ def _grammar(code: Language) -> _Grammar:
                 wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
                 many=_MANY.search(source) is not None,
                 # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
-                whole=key == "plan" or (key == "name" and re.search("です| here$", source) is not None),
+                whole=key == "plan" or (key == "name" and re.search("です| here$| btw", source) is not None),
             )
             for key, sources in data["says"].items()
             for source in sources
