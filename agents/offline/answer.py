@@ -298,12 +298,9 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
     if not found:
         over = max(hits(one for one in told if one.memory.superseded), key=lambda one: one.memory.at, default=None)
         return _over([over.memory], speech, "ended") if over is not None else NOTHING
-
-    def introduces(one: _Found) -> bool:
-        """Returns whether this fact says who a person is, if the question asks for a name only."""
-        return one.memory.relation and question.words <= frozenset(tokens(one.memory.value))
-
-    best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))
+    # If a question asks for a name only, the fact that says who it is comes first.
+    names = [one for one in found if one.memory.relation and question.words <= frozenset(tokens(one.memory.value))]
+    best = max(found, key=lambda one: (one.share, one in names, one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
         best = best if question.before else _latest(best, quotes, speech, needs)
         if len(best.words) > _QUOTATION:

@@ -279,52 +279,31 @@ def _clause(
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
     # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
-    for whole in (True, False):
-        a, b = _strip_in(plain, (start, end), grammar, whole=whole)
-        if not whole and b == _strip_in(plain, (start, end), grammar, whole=True)[1]:
-            break
-        reading = _stripped(text, plain, (start, a, b, end), grammar, today, speaker, wide=wide)
-        if reading is not None:
-            return reading
+    for stripped, b in dict.fromkeys(_strip_in(plain, (start, end), grammar, whole=whole) for whole in (True, False)):
+        subject = grammar.subject.match(plain, stripped, b) if grammar.subject is not None else None
+        of_others = grammar.subject is not None and subject is None and speaker.carried is False
+        a = subject.end() if subject is not None else stripped
+        for form in _forms(plain[a:b], grammar, speaker):
+            for template in grammar.wide if wide else grammar.templates:
+                if (form and not _is_carried(template.key, speaker)) or (of_others and template.key):
+                    continue
+                if template.greeted and not grammar.greeting.match(plain, start, a):
+                    continue
+                match = template.says.fullmatch(form + plain[a : end if template.whole else b])
+                if match is None or (template.key == "instruction" and plain[end : end + 1] in _COLONS):
+                    continue  # "Answer in French: what is love?" asks once
+                shift = a - len(form)
+                facts = _facts(template, match, text, shift, grammar, today)
+                if facts or _is_joke(template, match, grammar):
+                    group = next((name for name in ("v", "w", "n") if match.groupdict().get(name)), 0)
+                    first, last = match.span(group)
+                    return _Reading(start=start, end=end, value=(first + shift, last + shift), facts=tuple(facts))
     return None
 
 
-def _stripped(
-    text: str,
-    plain: str,
-    bounds: tuple[int, int, int, int],
-    grammar: _Grammar,
-    today: date,
-    speaker: CarriedSubject,
-    *,
-    wide: bool,
-) -> _Reading | None:
-    """Reads a clause. `bounds` are its start, those of its words that state something, and its end."""
-    start, a, b, end = bounds
-    subject = grammar.subject.match(plain, a, b) if grammar.subject is not None else None
-    not_own = grammar.subject is not None and subject is None and speaker.carried is False
-    a = subject.end() if subject is not None else a
-    # "I have a brother named Tom and a sister": of a relative's clause only "I have" goes on.
-    of_others = speaker.last_key in _KIN
-    for form in _forms(plain[a:b], grammar, speaker):
-        for template in grammar.wide if wide else grammar.templates:
-            # A name is only believed if the words before it were really said.
-            if form and (template.key == "name" or (of_others and template.key not in ("", "pet"))):
-                continue
-            if not_own and template.key:
-                continue
-            if template.greeted and not grammar.greeting.match(plain, start, a):
-                continue
-            match = template.says.fullmatch(form + plain[a : end if template.whole else b])
-            if match is None or (template.key == "instruction" and plain[end : end + 1] in _COLONS):
-                continue  # "Answer in French: what is love?" asks once
-            shift = a - len(form)
-            facts = _facts(template, match, text, shift, grammar, today)
-            if facts or _is_joke(template, match, grammar):
-                group = next((name for name in ("v", "w", "n") if match.groupdict().get(name)), 0)
-                first, last = match.span(group)
-                return _Reading(start=start, end=end, value=(first + shift, last + shift), facts=tuple(facts))
-    return None
+def _is_carried(key: str, speaker: CarriedSubject) -> bool:
+    # A name is only believed if the words before it were really said. "I have a brother named Tom and a sister".
+    return key in ("", "pet") if speaker.last_key in _KIN else key != "name"
 
 
 def _forms(clause: str, grammar: _Grammar, speaker: CarriedSubject) -> tuple[str, ...]:
@@ -486,7 +465,7 @@ def _grammar(code: Language) -> _Grammar:
                 wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
                 many=_MANY.search(source) is not None,
                 # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
-                whole=key == "plan" or (key == "name" and re.search("です| here$| btw", source) is not None),
+                whole=key == "plan" or (key == "name" and re.search("です| here$|btw", source) is not None),
             )
             for key, sources in data["says"].items()
             for source in sources
