@@ -35,6 +35,9 @@ _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) (?=[A-Za-z])|(?<=[A-Za-z]
 _ASKS: Final = re.compile(r"[?？]\s*$")
 _NUMBER: Final = re.compile(r"\d+(?: |$)")
 _PLACEHOLDER: Final = re.compile(r"(?<!P)<(\w+)>")
+#: Templates are read without accents, which many leave out.
+_FOLD: Final = str.maketrans("áàâäéèêëíìîïóòôöúùûüñç", "aaaaeeeeiiiioooouuuunc")
+_FOLD_TEXT: Final = _FOLD | {ord(chr(sign).upper()): ord(chr(plain).upper()) for sign, plain in _FOLD.items()}
 #: The placeholders for lists, and what else shows that a template goes over a joint.
 _MANY: Final = re.compile(r"<(?:m|names|anynames|tongues)>")
 _WIDE: Final = re.compile(r"<(?:m|names|anynames|tongues|town)>|[,:，、：]| (?:and|or|und|y|et) ")
@@ -278,6 +281,7 @@ def _clause(
     text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: CarriedSubject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
+    folded = plain.translate(_FOLD_TEXT)
     # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
     for stripped, b in dict.fromkeys(_strip_in(plain, (start, end), grammar, whole=whole) for whole in (True, False)):
         subject = grammar.subject.match(plain, stripped, b) if grammar.subject is not None else None
@@ -289,7 +293,7 @@ def _clause(
                     continue
                 if template.greeted and not grammar.greeting.match(plain, start, a):
                     continue
-                match = template.says.fullmatch(form + plain[a : end if template.whole else b])
+                match = template.says.fullmatch(form + folded[a : end if template.whole else b])
                 if match is None or (template.key == "instruction" and plain[end : end + 1] in _COLONS):
                     continue  # "Answer in French: what is love?" asks once
                 shift = a - len(form)
@@ -424,13 +428,15 @@ def _plain(text: str, grammar: _Grammar) -> str:
 @cache
 def _grammar(code: Language) -> _Grammar:
     data: dict[str, Any] = part(code, "facts")["statements"]
-    relatives = {word.replace("_", " "): key for key, words in data["relatives"].items() for word in words.split()}
+    kin = {key: words.translate(_FOLD).split() for key, words in data["relatives"].items()}
+    relatives = {word.replace("_", " "): key for key, words in kin.items() for word in words}
+    favourites = {thing.translate(_FOLD): key for thing, key in data["favourites"].items()}
     words = {
         **data.get("words", {}),
         "relative": f"(?P<who>{_either(relatives)})",
         "kinds": data["animals"],
         "animal": f"(?P<animal>{data['animals']})",
-        "thing": f"(?P<thing>{_either(data['favourites'])})",
+        "thing": f"(?P<thing>{_either(favourites)})",
     }
     words.setdefault("relatives", f"(?:{_either(relatives)})")
     words.setdefault("v", rf"(?P<v>{_WITHIN}{{1,60}}?)")
@@ -438,10 +444,10 @@ def _grammar(code: Language) -> _Grammar:
     words.setdefault("c", "[^,，、;!]")
     words.setdefault("m", r"(?P<v>[^;:!?…()。！？（）；：\n]{1,160}?)")
 
-    def pattern(source: str) -> re.Pattern[str]:
+    def pattern(source: str, accents: Mapping[int, int] | None = None) -> re.Pattern[str]:
         while _PLACEHOLDER.search(source):
             source = _PLACEHOLDER.sub(lambda slot: f"(?:{words[slot[1]]})", source)
-        return re.compile(source, re.IGNORECASE)
+        return re.compile(source.translate(accents or {}), re.IGNORECASE)
 
     return _Grammar(
         code=code,
@@ -456,12 +462,12 @@ def _grammar(code: Language) -> _Grammar:
         unspaced=data.get("unspaced", False),
         simplifies=data.get("simplifies", False),
         relatives=relatives,
-        favourites=data["favourites"],
+        favourites=favourites,
         templates=tuple(
             _Template(
                 key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
                 greeted=key == "greeted",
-                says=pattern(source),
+                says=pattern(source, _FOLD),
                 wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
                 many=_MANY.search(source) is not None,
                 # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
