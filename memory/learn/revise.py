@@ -220,10 +220,10 @@ def _turned(
     Returns the one fact that replaces one of its kind by that; nothing if the message does not read so.
     """
     stated = _stated(live, told, scope, timezone)
-    clauses = _COMMA.split(message.text.strip())
+    ends = [len(message.text), *[comma.start() for comma in _COMMA.finditer(message.text)][1::-1]]
     # "Sorry janne, with an e": what follows may tell more.
-    for count in (len(clauses), 2, 1) if stated else ():
-        text = f"{told[0].text.rstrip(_ENDS)}, {', '.join(clauses[:count])}"
+    for end in ends if stated else ():
+        text = f"{told[0].text.rstrip(_ENDS)}, {message.text[:end].lstrip()}"
         anew = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
         gone = [memory for memory in stated if not any(_is_same(one.draft, memory) for one in anew)]
         new = [one for one in anew if not any(_is_same(one.draft, memory) for memory in stated)]
