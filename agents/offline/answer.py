@@ -251,7 +251,6 @@ def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speec
 
 
 def _meant(facts: Sequence[Remembered], asks: Asks) -> list[Remembered]:
-    """Returns the asker's facts under the keys that a question asks for."""
     return [
         one
         for one in facts

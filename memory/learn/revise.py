@@ -234,7 +234,6 @@ def _turned(
 
 
 def _stated(live: Sequence[Memory], told: Sequence[Message], scope: Scope, timezone: str) -> list[Memory]:
-    """Returns the facts that a message states."""
     drafts = [one.draft for one in extract.read(told, scope=scope, timezone=timezone)]
     return [memory for memory in live if any(_is_same(draft, memory) for draft in drafts)]
 

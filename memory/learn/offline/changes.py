@@ -275,7 +275,6 @@ def _denied(sentence: str, language: _Language) -> Denied | None:
 
 
 def _read_in(language: _Language, sentence: str) -> str:
-    """Returns a sentence as the patterns of a language read it, character for character."""
     return simplified(sentence) if language.code == "zh" else sentence
 
 

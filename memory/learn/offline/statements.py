@@ -432,17 +432,17 @@ def _grammar(code: Language) -> _Grammar:
     relatives = {word.replace("_", " "): key for key, words in kin.items() for word in words}
     favourites = {thing.translate(_FOLD): key for thing, key in data["favourites"].items()}
     words = {
+        "relatives": f"(?:{_either(relatives)})",
+        "v": rf"(?P<v>{_WITHIN}{{1,60}}?)",
+        "e": rf"(?P<e>{_WITHIN}{{1,50}}?)",
+        "c": "[^,，、;!]",
+        "m": r"(?P<v>[^;:!?…()。！？（）；：\n]{1,160}?)",
         **data.get("words", {}),
         "relative": f"(?P<who>{_either(relatives)})",
         "kinds": data["animals"],
         "animal": f"(?P<animal>{data['animals']})",
         "thing": f"(?P<thing>{_either(favourites)})",
     }
-    words.setdefault("relatives", f"(?:{_either(relatives)})")
-    words.setdefault("v", rf"(?P<v>{_WITHIN}{{1,60}}?)")
-    words.setdefault("e", rf"(?P<e>{_WITHIN}{{1,50}}?)")
-    words.setdefault("c", "[^,，、;!]")
-    words.setdefault("m", r"(?P<v>[^;:!?…()。！？（）；：\n]{1,160}?)")
 
     def pattern(source: str, accents: Mapping[int, int] | None = None) -> re.Pattern[str]:
         while _PLACEHOLDER.search(source):
