@@ -14,11 +14,14 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
+from gateway.wording import phrases
 from gateway.wording.parts import part_of
+from gateway.wording.texts import Texts
+from memory import keys
 from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
@@ -33,10 +36,10 @@ from memory.service import Service
 from memory.store.memories import Kind, Memory
 from memory.store.questions import Question
 
-#: The purpose of the stored question whether to forget, its answers, and the one that a plain "yes" means.
+#: The purpose of the stored question whether to forget.
 FORGET: Final = "forget"
-CHOICES: Final = ("words", "memory", "no")
-PRESET: Final = "words"
+#: The answer with which a person asks for the next page of what would go.
+MORE: Final = "more"
 #: The beginning of the mark in the place of a secret: whoever has a secret kept must hear that only the mark is.
 MASK: Final = "[secret: "
 #: The id by which a model names a recalled message, and the characters that are quoted of it.
@@ -72,6 +75,8 @@ class SearchMemory(Arguments):
     )
     category: str = Field(default="", description="only facts of this category, such as health", max_length=40)
     topic: str = Field(default="", description="only what is filed under this topic or category", max_length=80)
+    key: str = Field(default="", description="only facts of this key, such as home or birthday", max_length=128)
+    tag: str = Field(default="", description="only what the person has given this tag", max_length=80)
     about: str = Field(default="", description="only what is about or names this person or thing", max_length=200)
     place: str = Field(default="", description="only what names this place", max_length=200)
     since: str = Field(
@@ -136,6 +141,13 @@ class CorrectMemory(OneMemory):
 
 class PinMemory(OneMemory):
     pinned: bool = Field(description="true: it never fades")
+
+
+class TagMemory(OneMemory):
+    tags: list[Annotated[str, StringConstraints(min_length=1, max_length=keys.TAG_LIMIT)]] = Field(
+        description="words by which it is to be found", min_length=1, max_length=keys.TAGS_LIMIT
+    )
+    tagged: bool = Field(default=True, description="false: take these tags away")
 
 
 class EraseMemory(OneMemory):
@@ -210,6 +222,21 @@ class ToForget(NamedTuple):
     memory: Memory | None
     words: str = ""
 
+    def text(self, texts: Texts, context: Context, given: OneMemory) -> str:
+        said = self.words if self.memory is None else phrases.tell(self.memory, context, language=texts.language)
+        how = "forget.one_how" if "memory" in self.question.choices else "forget.whether"
+        return f"{texts('forget.one', id=given.id, said=said)}\n{texts(how)}"
+
+
+def ask_how(edits: Edits, meant: Selection, *, memories: int, page: int = 1, more: bool = False) -> Question:
+    """Asks how to forget: with the words or the memory alone; only whether to forget if no memory goes.
+
+    With `more`, the person may also ask for the memories after this `page` of them.
+    """
+    choices = ("words", "memory", "no") if memories else ("yes", "no")
+    offered = (*choices, MORE) if more else choices
+    return edits.ask(FORGET, meant.fields() | {"page": page}, choices=offered, preset=choices[0])
+
 
 def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
     """Asks whether a memory or a message is to be forgotten. Only the person's answer forgets anything."""
@@ -220,7 +247,7 @@ def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
     else:
         memory, words = edits.may_forget(given.id), ""
         meant = Selection(what="memories", memory_ids=(memory.id,))
-    return ToForget(edits.ask(FORGET, meant.fields(), choices=CHOICES, preset=PRESET), memory, words)
+    return ToForget(ask_how(edits, meant, memories=len(meant.memory_ids)), memory, words)
 
 
 _ROWS: Final = (
@@ -266,6 +293,10 @@ _ROWS: Final = (
     Action(
         "pin", PinMemory, "write", lambda edits, given: edits.pin(given.id, pinned=given.pinned), served=False,
         purpose="Keep a memory from fading, or let it fade again.",
+    ),
+    Action(
+        "tag", TagMemory, "write", lambda edits, given: edits.tag(given.id, given.tags, tagged=given.tagged),
+        served=False, purpose="Give a memory tags by which it is found, or take them away.",
     ),
     Action(
         FORGET, OneMemory, "write", ask_to_forget, tool="forget_fact", destructive=True,

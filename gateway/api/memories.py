@@ -71,6 +71,7 @@ ROUTES: Final = (
         method="GET", path="/v1/memories/{id}/forget", operation="preview_forget", summary="What would go with it"
     ),
     MemoryRoute(method="POST", path="/v1/memories/{id}/confirm", operation="confirm", summary="Mark it as right"),
+    MemoryRoute(method="POST", path="/v1/memories/{id}/tags", operation="tag", summary="Tag it, or take tags away"),
     MemoryRoute(method="GET", path="/v1/entities", operation="get_entity", summary="What is known of a name"),
 )
 

@@ -171,12 +171,11 @@ class Operations:
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
 
         def ask(asked: ToForget) -> tuple[Part, ...]:
-            question, memory, words = asked
-            said = words if memory is None else phrases.tell(memory, theirs, language=texts.language)
-            text = texts("forget.one", id=given.id if isinstance(given, OneMemory) else "", said=said)
+            assert isinstance(given, OneMemory)
+            text = asked.text(texts, theirs, given)
             channel = self._channels.get(Place.from_session_key(theirs.session.key).channel)
             through = texts("keys.asks", label=asking.caller.through)
-            return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
+            return pieces(channel, f"{through}\n{text}", buttons=buttons(asked.question, texts, alone=True))
 
         await asking.memory.requests.run(theirs, lambda edits: action.run(edits, given), tell=ask)
         asking.store.delivery.wake(theirs.session.key)
@@ -205,6 +204,7 @@ def told(asking: MemoryRequest, memory: Memory) -> JSON:
         "value": memory.value,
         "categories": [memory.category],
         "topic": memory.topic,
+        "tags": list(memory.tags),
         "created_at": _date(memory.learned_at),
         "updated_at": _date(memory.last_reinforced_at or memory.learned_at),
         "valid_until": _date(memory.valid_until),
@@ -297,6 +297,7 @@ _TOLD: Final[Mapping[str, Callable[[MemoryRequest, Any, Any], JSON]]] = {
     "correct": _corrected,
     "confirm": lambda asking, _given, memory: told(asking, memory),
     "pin": lambda asking, _given, memory: told(asking, memory),
+    "tag": lambda asking, _given, memory: told(asking, memory),
 }
 #: The actions that programs have.
 OFFERED: Final = {name: action for name, action in ACTIONS.items() if name in {*_TOLD, "forget", "erase"}}

@@ -50,7 +50,8 @@ def marks(call: Call, memory: Memory) -> str:
         ("confirmed", memory.confirmed),
         ("archived", memory.archived_at is not None),
     )
-    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
+    tags = "".join(f" #{tag}" for tag in memory.tags)
+    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds) + tags
 
 
 def details(call: Call, shown: Shown) -> list[str]:
@@ -95,7 +96,6 @@ def details(call: Call, shown: Shown) -> list[str]:
 
 
 def _came_alone(call: Call, memory: Memory) -> str:
-    """Returns the text of `came` in its longer form, which also names the memory's origin."""
     texts, date = call.texts, call.texts.date(memory.learned_at)
     if memory.origin == "derived":
         return texts("memory.came_alone.derived", date=date)
@@ -112,13 +112,11 @@ def _set_aside(call: Call, shown: Shown) -> str:
 
 
 def ids_of(call: Call, rows: Sequence[Memory]) -> str:
-    """Returns the ids of memories, at most the first `_MADE_OF`."""
     more = [call.texts("why.more", count=len(rows) - _MADE_OF)] if len(rows) > _MADE_OF else []
     return ", ".join([*(memory.short_id for memory in rows[:_MADE_OF]), *more])
 
 
 def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
-    """Returns the versions of a memory as lines, each with its text and the time it held."""
     lines = [call.texts("memory.history")]
     for memory in rows:
         said = {"id": memory.short_id, "said": excerpt(call.phrase(memory), _ALONE)}
@@ -131,7 +129,6 @@ def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
 
 
 def source_line(call: Call, source: Source) -> str:
-    """Returns a line about a source message of a memory: its author, its date, its beginning and its link."""
     date = call.texts.date(source.said_at)
     if source.text is None:
         return call.texts("memory.source_erased", date=date)

@@ -19,6 +19,7 @@ from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
 from gateway.wording.parts import means
 from gateway.wording.texts import REFUSALS
+from memory import keys
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotCurrent, NotYours
@@ -80,6 +81,20 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: 
         return replace(asking, text=f"{asking.text}\n{done}")
 
     await _on(call, short_id, mark)
+
+
+async def _tag(call: Call, rest: str, *, tagged: bool) -> None:
+    short_id, *tags = rest.split()
+    if not any(map(keys.tag_of, tags)):
+        await _lacks(call)
+        return
+
+    def tag_all(edits: Edits) -> str:
+        memory: Memory = typed(edits, "tag", id=short_id, tags=tags, tagged=tagged)
+        said, tags_now = excerpt(_said(call, memory)), " ".join(f"#{tag}" for tag in memory.tags)
+        return call.texts("memory.tag.done" if tags_now else "memory.tag.none", id=short_id, said=said, tags=tags_now)
+
+    await _on(call, short_id, tag_all)
 
 
 async def _on(call: Call, short_id: str, change: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
@@ -257,21 +272,23 @@ _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "pin": _marking("pin", "memory.pin.done", pinned=True),
     "unpin": _marking("pin", "memory.unpin.done", pinned=False),
     "confirm": _marking("confirm", "memory.confirm.done"),
+    "tag": (partial(_tag, tagged=True), syntax("tag")),
+    "untag": (partial(_tag, tagged=False), syntax("tag")),
     "edit": (lambda call, rest: correct(replace(call, arguments=rest)), syntax("correct")),
     "history": (_history, syntax("show_memory")),
     "export": (_export, "[transcript]"),
     "off": (partial(learning.switch, on=False), ""),
     "on": (partial(learning.switch, on=True), ""),
     "status": (learning.status, ""),
-    "runs": (night.show_runs, ""),
-    "run": (night.show_run, "<number>"),
+    "runs": (night.show_runs, "[page]"),
+    "run": (night.show_run, "<number> [page]"),
     "undo": (night.undo, "<number>"),
-    "preview": (night.preview, "[job]"),
+    "preview": (night.preview, "[job] [page]"),
 }
 #: The actions as platforms offer them; those on one memory, which take its id; those on a run of the night's work.
 ACTIONS = tuple(action for action in _ACTIONS if action)
 WITH_ID = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest.startswith("<id>"))
-WITH_RUN = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest == "<number>")
+WITH_RUN = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest.startswith("<number>"))
 USAGE = "/memory [list|search|show|edit|export|off|on|…]"
 #: The texts that tell where to find the id or number that an action needs.
 _HINTS = {WITH_ID: "memory.ids", WITH_RUN: "night.numbers"}

@@ -16,7 +16,7 @@ import structlog
 from pydantic import BaseModel
 
 from agents.spec import RoutingSpec
-from gateway.config.loading import Config, ConfigError
+from gateway.config.loading import Config, ConfigError, voices_of
 from gateway.config.settings import Settings
 from memory.errors import StorageError
 from memory.loops import Loops
@@ -160,7 +160,6 @@ def differences(one: Config, other: Config) -> tuple[str, ...]:
 
 
 def _options(config: Config) -> Mapping[str, object]:
-    """Returns each option of a configuration by its name."""
     found: dict[str, object] = {}
     for name in Settings.model_fields.keys() - _LIVE:
         value = getattr(config.settings, name)
@@ -180,6 +179,7 @@ def _looks(config: Config) -> Mapping[Path, tuple[int, ...]]:
     """Returns for each file that is read a mark that changes when the file is written."""
     folder = config.agents_dir.parent if config.source is None else config.source.parent
     files = [config.source, folder / ".env", *sorted(config.agents_dir.glob("*.yaml"))]
+    files += [file for name in config.agents for file in voices_of(config.agents_dir, name, config.default_agent)]
     found = {}
     for file in files:
         if file is not None:
