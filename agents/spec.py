@@ -49,6 +49,17 @@ ToolName: TypeAlias = Literal[
     "get_entity_info",
     "reminders",
 ]
+#: The tools of an agent whose file names none. People seldom ask for counts, and /status has them.
+USUAL_TOOLS: Final[tuple[ToolName, ...]] = (
+    "now",
+    "search_memory",
+    "remember_fact",
+    "correct_fact",
+    "confirm_fact",
+    "forget_fact",
+    "get_entity_info",
+    "reminders",
+)
 #: Tools that an agent has only if its file names them: they ask servers elsewhere.
 WebToolName: TypeAlias = Literal["fetch_url", "web_search"]
 #: The tools of an agent that remembers nothing.
@@ -567,7 +578,7 @@ class AgentSpec(Section):
     )
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
-    tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
+    tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: USUAL_TOOLS, max_length=20)
     mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
     own_tools: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
     skills: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)

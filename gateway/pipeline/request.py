@@ -168,7 +168,6 @@ class TurnRequest:
             now=_clock(self.now, turn.context.timezone),
             place=_place(self.course.heard[0].inbound),
             speaker=names[turn.context.speaker.id],
-            model=self.served.provider.name,
             fence=self.fence,
             notes=notes,
             steering=tuple(self._steering(shares, bare=bare)),

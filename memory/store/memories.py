@@ -453,12 +453,17 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Removes rows that should never have been written; the rows they replaced hold for as long as they would have."""
+    """Removes rows that should never have been written; the rows they replaced hold for as long as they would have.
+
+    An unsure row would have been ended by no other value.
+    """
     for memory_id in memory_ids:
         reopened = tx.ids(
-            "update memories set (valid_until, superseded_by) ="
-            " (select valid_until, superseded_by from memories where id = ?1) where superseded_by = ?1 returning id",
-            (memory_id,),
+            "update memories set (valid_until, superseded_by) = (select"
+            " case when stands then null else g.valid_until end, case when stands then null else g.superseded_by end"
+            " from (select x.*, memories.confidence < ?2 and memories.key = x.key as stands"
+            "   from memories x where x.id = ?1) g) where superseded_by = ?1 returning id",
+            (memory_id, SURE),
         )
         for reopened_id in reopened:
             _changed(tx, reopened_id)

@@ -9,7 +9,7 @@ from agents.budget import USUAL_CONTEXT, Gauge
 from agents.foreign import ToolSource
 from agents.llm import Provider
 from agents.skills import Skill
-from agents.spec import AgentSpec, ModelSpec, WebToolName
+from agents.spec import AgentSpec, ModelSpec, ToolName, WebToolName
 from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.internet.tools import Web
@@ -38,7 +38,7 @@ def agent(
     *,
     models: tuple[ModelSpec, ...] = (),
     context: int = USUAL_CONTEXT,
-    more_tools: tuple[WebToolName, ...] = (),
+    more_tools: tuple[ToolName | WebToolName, ...] = (),
     sources: tuple[ToolSource, ...] = (),
     skills: tuple[Skill, ...] = (),
     **more: Any,
