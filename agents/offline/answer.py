@@ -43,6 +43,11 @@ _ONE_CHARACTER: Final = 0.5
 _MOST: Final = 6
 _MOST_LISTED: Final = 12
 #: Longest quotation, in characters; of a longer message only the sentence that answers is quoted.
+#: Keys of what is a person's own: a brother's allergy is no answer to "what am I allergic to?".
+_OWN: Final = {
+    "allergy", "diet", "condition", "home", "hometown", "occupation", "employer", "age", "birthday", "likes",
+    "dislikes", "hobby", "studies", "nationality", "speaks",
+}  # fmt: skip
 #: Keys whose name and cues say only that something is liked or done.
 _TASTES: Final = frozenset({"likes", "dislikes", "hobby", "interest"})
 _QUOTATION: Final = 240
@@ -143,7 +148,7 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     # If a form asks for facts by their key, a fact under another key is not near.
     live = [one for one in remembered if not (one.verbatim or one.superseded or question.asks)]
     found = [_Found(memory=one, words=one.said, held=known_by(one, speech, tokens)) for one in live]
-    quotes = [replace(one, held=held(one.words, speech, tokens)) for one in _quotes(remembered, speech)]
+    quotes = [replace(one, held=held(one.words, speech, tokens)) for one in _answering(question, remembered, speech)]
     found += quotes
     near = []
     for one in found:
@@ -246,7 +251,6 @@ def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speec
 
 
 def _meant(facts: Sequence[Remembered], asks: Asks) -> list[Remembered]:
-    """Returns the asker's facts under the keys that a question asks for."""
     return [
         one
         for one in facts
@@ -278,27 +282,24 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
     if not question.words:
         return NOTHING
     needs = [*_needed(question, speech), *([speech.past] if question.before else ())]
-    facts = [
-        _Found(memory=one, words=one.said, held=known_by(one, speech, tokens))
-        for one in remembered
-        if not (one.verbatim or one.superseded)
+    told = [
+        _Found(memory=one, words=one.said, held=known_by(one, speech, tokens)) for one in remembered if not one.verbatim
     ]
-    quotes = [_known(one, facts, speech, tokens) for one in _quotes(remembered, speech)]
-    if speech.own.search(question.text):
-        quotes = [one for one in quotes if not speech.other.search(speech.read(one.words))]
-    found = []
-    for one in (*facts, *quotes):
-        share = _share(question, one, speech, typed=bool(needs))
-        if share >= _ENOUGH and all(hold.search(speech.read(one.words)) for hold in needs):
-            found.append(replace(one, share=share))
+    facts = [one for one in told if not one.memory.superseded]
+    quotes = [_known(one, facts, speech, tokens) for one in _answering(question, remembered, speech)]
+
+    def hits(among: Iterable[_Found]) -> list[_Found]:
+        shares = [replace(one, share=_share(question, one, speech, typed=bool(needs))) for one in among]
+        holds = (one for one in shares if all(hold.search(speech.read(one.words)) for hold in needs))
+        return [one for one in holds if one.share >= _ENOUGH]
+
+    found = hits((*facts, *quotes))
     if not found:
-        return NOTHING
-
-    def introduces(one: _Found) -> bool:
-        """Returns whether this fact says who a person is, if the question asks for a name only."""
-        return one.memory.relation and question.words <= frozenset(tokens(one.memory.value))
-
-    best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))
+        over = max(hits(one for one in told if one.memory.superseded), key=lambda one: one.memory.at, default=None)
+        return _over([over.memory], speech, "ended") if over is not None else NOTHING
+    # If a question asks for a name only, the fact that says who it is comes first.
+    names = [one for one in found if one.memory.relation and question.words <= frozenset(tokens(one.memory.value))]
+    best = max(found, key=lambda one: (one.share, one in names, one.memory.at, one.memory.verbatim))
     if best.memory.verbatim:
         best = best if question.before else _latest(best, quotes, speech, needs)
         if len(best.words) > _QUOTATION:
@@ -381,6 +382,12 @@ def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
             # Two sentences with "she" mean the same person.
             last = replace(one, said=f"{before} {one.said}") if before else one
     return found
+
+
+def _answering(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
+    """Returns the quotations that may answer: none about somebody else, if it is the asker who is asked about."""
+    own = speech.own.search(question.text) or (question.asks is not None and question.asks.keys & _OWN)
+    return [one for one in _quotes(remembered, speech) if not (own and speech.other.search(speech.read(one.words)))]
 
 
 def _asks(words: str, speech: Speech) -> bool:

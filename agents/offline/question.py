@@ -34,8 +34,8 @@ _UNSPACED: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 #: The least common beginning of two forms of a word: in characters, and as a share of the longer one.
 _STEM: Final = 5
 _STEM_SHARE: Final = 0.6
-#: A word too long to be an empty word if its stem has at most `_SHORT_STEM` letters.
-_LONGER: Final = re.compile(r"[^\W\d_]{4,}")
+#: A word too long, or with an accent, to be an empty word if its stem has at most `_SHORT_STEM` letters: "té" is tea.
+_LONGER: Final = re.compile(r"[^\W\d_]{4,}|\w*[à-öø-ÿ]\w*")
 _SHORT_STEM: Final = 2
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-ZÀ-Þ][\w'-]+")
 

@@ -21,7 +21,6 @@ from languages.reading import compiled
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
 #: Languages that their script shows. Japanese comes first, since it has Chinese characters, too.
 _SCRIPTS: Final = (("ja", re.compile(r"[\u3041-\u30ff]")), ("zh", re.compile(r"[\u3400-\u9fff]")))
-_NOTHING: Final = "(?!)"
 #: Brings the characters of a text into one form, each into one.
 OneForm = Callable[[str], str]
 #: Cuts a text into sentences, each with the signs that end it.

@@ -86,17 +86,16 @@ def propose(text: str, *, scope: Scope, said_at: int, timezone: str) -> list[Dra
     drafts = []
     for candidate in patterns.extract(text, today=today):
         draft = Draft(
-            kind=candidate.kind,
+            kind="fact",
             owner_id=scope.writes_to,
             author_id=scope.speaker_id,
             # Patterns find only what people say of themselves, so speaker and subject are the same.
-            subject_id=scope.speaker_id if candidate.subject == "self" else None,
-            subject="" if candidate.subject == "self" else candidate.subject,
-            agent_id=scope.agent_id if candidate.kind == "style" else None,
+            subject_id=scope.speaker_id,
+            subject="",
             category=candidate.category,
             key=keys.normalise_key(candidate.key),
             value=anchor(candidate.value, today, ahead=candidate.key == "plan")[: keys.VALUE_LIMIT],
-            topic=candidate.topic,
+            topic="",
             importance=candidate.importance,
             confidence=candidate.confidence,
             origin="extracted",
@@ -321,8 +320,7 @@ def _is_stated(claim: Claim, text: str, today: date) -> bool:
     """Returns whether a whole clause states a claim so plainly that it is read without a model, too."""
     wanted = telling(claim.value)
     return not claim.of_other and any(
-        each.subject == "self"
-        and (each.key == claim.key or {each.key, claim.key} <= NAMES)
+        (each.key == claim.key or {each.key, claim.key} <= NAMES)
         and telling(each.value) <= wanted <= telling(f"{each.value} {each.key} {cues(each.key)}")
         for each in patterns.extract(text, today=today)
     )

@@ -39,6 +39,9 @@ _IN_PLAY: Final = 6
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
+#: The signs that end a sentence.
+_ENDS: Final = " .!。！…~"
+_COMMA: Final = re.compile(r"[,，、] ?")
 _WORK: Final = {"occupation", "employer"}
 #: Terms of Japanese that many words share: single kana, and endings in hiragana.
 _KANA: Final = re.compile(r"[\u3041-\u30ff]|[\u3041-\u309f]{2}")
@@ -81,6 +84,12 @@ def read(
         if found and _is_in_play(reader, scope, message):
             found = []
         back = changes(message.text)
+        if back.revoked:
+            ended |= {
+                memory.id: memory
+                for memory in _stated(_own(reader, scope), _told_before(reader, scope, message)[:1], scope, timezone)
+            }
+            continue
         if not (back.ended or back.denied or back.corrects or back.off or back.moved):
             proposals += found
             if message.id in ending and not found:
@@ -91,11 +100,15 @@ def read(
         if back.corrects and not found:
             found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
         found, over = _revised(found, back, live, message)
+        if back.ended and not over:
+            over = _plans_of(back.ended, live, _told_before(reader, scope, message), scope, timezone)
         if live and not (found or over):
             if back.off or back.moved:
                 found, over = _called_off(back, live, message, scope)
             elif back.corrects:
-                found = _put_right(back, live[0], _told_before(reader, scope, message), message, scope, timezone)
+                told = _told_before(reader, scope, message)
+                found = _turned(back, live, told[:1], message, scope, timezone)
+                found = found or _put_right(back, live[0], told, message, scope, timezone)
         elif len(over) == 1 and back.denied and not (found or back.ended):
             found = _put_right(back, over[0], _told_before(reader, scope, message), message, scope, timezone)
             over = [] if found else over
@@ -197,6 +210,45 @@ def _put_right(
         read = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
         drafts = [one.draft for one in read if one.draft.key == last.key and new in one.draft.value]
     return [Proposal(draft=draft, message_id=message.id, replaces=(last.id,)) for draft in drafts[:1]]
+
+
+def _turned(
+    back: Changes, live: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, timezone: str
+) -> list[Proposal]:
+    """Reads the message before and a change of mind ("no, it's green") as one sentence.
+
+    Returns the one fact that replaces one of its kind by that; nothing if the message does not read so.
+    """
+    stated = _stated(live, told, scope, timezone)
+    ends = [len(message.text), *[comma.start() for comma in _COMMA.finditer(message.text)][1::-1]]
+    # "Sorry janne, with an e": what follows may tell more.
+    for end in ends if stated else ():
+        text = f"{told[0].text.rstrip(_ENDS)}, {message.text[:end].lstrip()}"
+        anew = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)
+        gone = [memory for memory in stated if not any(_is_same(one.draft, memory) for one in anew)]
+        new = [one for one in anew if not any(_is_same(one.draft, memory) for memory in stated)]
+        # "Sorry, phone call" is no taste.
+        if len(gone) == len(new) == 1 and gone[0].key == new[0].draft.key:
+            return [replace(new[0], replaces=(gone[0].id,))] if back.sure or gone[0].category != "preference" else []
+    return []
+
+
+def _stated(live: Sequence[Memory], told: Sequence[Message], scope: Scope, timezone: str) -> list[Memory]:
+    drafts = [one.draft for one in extract.read(told, scope=scope, timezone=timezone)]
+    return [memory for memory in live if any(_is_same(draft, memory) for draft in drafts)]
+
+
+def _plans_of(
+    ended: Sequence[Ended], live: Sequence[Memory], told: Sequence[Message], scope: Scope, timezone: str
+) -> list[Memory]:
+    """Returns the plans of the message told last that names what is over, if the plans themselves don't name it."""
+    names = [words for one in ended if (words := set(query_terms(one.what)))]
+    named = [one for one in told if any(words <= set(tokens(one.text)) for words in names)][:1]
+    return [memory for memory in _stated(live, named, scope, timezone) if memory.key == "plan"]
+
+
+def _is_same(draft: Draft, memory: Memory) -> bool:
+    return (draft.key, draft.value) == (memory.key, memory.value)
 
 
 def _is_in_play(reader: Reader, scope: Scope, message: Message) -> bool:

@@ -25,7 +25,7 @@ REACH = 2
 class Passage:
     """A message, and the one `before` it in its sitting.
 
-    `outdated` is True if everything learned from the message has been replaced since.
+    `outdated` is True if nothing learned from the message holds any more.
     """
 
     message: Message
@@ -183,12 +183,13 @@ def count(reader: Reader, scope: Scope) -> int:
 
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:
-    """Returns the messages among these, found by this scope before, whose memories have all been replaced since."""
+    """Returns the messages among these, found by this scope before, whose memories hold no more."""
     if not message_ids:
         return set()
     rows = reader.ids(
         "select s.message_id from memory_sources s join memories m on m.id = s.memory_id"
-        f" where s.message_id in {_AMONG} group by s.message_id having count(m.superseded_by) = count(*)",
+        f" where s.message_id in {_AMONG} group by s.message_id"
+        " having count(coalesce(m.superseded_by, m.valid_until)) = count(*)",
         (message_ids,),
     )
     return set(rows)
@@ -199,9 +200,9 @@ _STANDING = (
     "m.id, m.session_id, m.sitting, m.nth, m.role, m.author_id, m.said_at, m.tokens,"
     " rtrim(substr(m.text, -3)) as ending, (select name from identities where id = m.author_id) as name"
 )
-#: Whether everything learned from a message m has been replaced since; null if nothing was.
+#: Whether nothing learned from a message m holds any more; null if nothing was learned.
 _OUTDATED = (
-    "(select min(case when x.superseded_by is null then 0 else 1 end) from memory_sources o"
+    "(select min(case when coalesce(x.superseded_by, x.valid_until) is null then 0 else 1 end) from memory_sources o"
     " join memories x on x.id = o.memory_id where o.message_id = m.id)"
 )
 #: Word for word the condition of the index `messages_owner`.

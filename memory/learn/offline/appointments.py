@@ -21,13 +21,16 @@ from memory.text.times.tables import fold, table
 _LONGEST: Final = 90
 #: Signs and words of questions, of the past, and of other people's doings.
 _NOT_ONES_OWN: Final = re.compile(
-    r"[?？]|\b(?:street|avenue|floor|you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
+    r"[?？]|(?<!with my )(?<!with the )\b(?:boss|manager)\b"
+    r"|\b(?:street|avenue|floor|you|your|u|he|she|they|their|was|were|had|went|did|been|last|yesterday|has|goes|gets|needs|wants|let's|lets"
     r"|du|dein\w*|er|sie|ihr|war|hatte|ging|gestern|letzte\w*|hat|hast|geht|muss(?! ich)|will(?! ich)|kommt"
     r"|tú|tus?|él|ella|ellos|fue|era|tuve|ayer|pasad[oa]|tiene[sn]?|(?<!on )va|viene"
     r"|vous|il|elle|ils|était|hier|dernière?|vient|toi|a(?= (?:un|une|rendez|son|sa)\b))\b"
     r"|^(?:what|when|where|who|which|how|do|does|is|are|can|could|will|would|was|wann|wo|wer|wie|habe? ich|haben wir"
     r"|cuándo|qué|dónde|quand|où|quel)\b"
     r"|\b(?:erinner|recuérda|recuerda|rappel|souviens)|提醒|リマインド|思い出させ"
+    r"|\b(?:birthday(?! (?:party|dinner|lunch|drinks))|b-?day|geburtstag|(?<!fiesta de )cumple(?:años)?"
+    r"|(?<!fête d')anniversaire(?! de mariage))\b|生日(?![会派聚宴])|誕生日(?!会|パ)"
     r"|[你他她吗呢]|什么|几点|昨|上[周个]|了[。！!]*$|彼|あなた|昨日|先週|でした|ました|か[。]?$|だっけ",
     re.IGNORECASE,
 )

@@ -57,7 +57,8 @@ class Changes:
     `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"). `rest` is the
     message without the denied parts and without the words that announce a correction. `off` and `moved` tell that
     something without a name is cancelled ("they called it off") or on another day; `off_what` are the words that follow
-    and may name it. Only if the message is `parted`, it speaks of a death, or of an animal given away.
+    and may name it. Only if the message is `parted`, it speaks of a death, or of an animal given away. If
+    it is `revoked`, what the message before states does not hold ("scrap that").
     """
 
     ended: tuple[Ended, ...] = ()
@@ -70,6 +71,7 @@ class Changes:
     off_what: str = ""
     moved: bool = False
     parted: bool = False
+    revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,7 @@ class _Language:
     off: re.Pattern[str]
     moved: re.Pattern[str]
     parted: re.Pattern[str]
+    revoked: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
     spared: re.Pattern[str]
@@ -111,6 +114,8 @@ def to_forget(text: str) -> str | None:
     """
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
+        if language.revoked.fullmatch(", ".join(said)):
+            continue
         # "Don't forget the milk" and "I forgot the milk" hold the words, but ask for the opposite, or for nothing.
         if any(language.spared.search(one) for one in said):
             continue
@@ -173,6 +178,7 @@ def changes(text: str) -> Changes:
         off_what=next((one[match.end() :] for match, one in off if not one[match.end() :].startswith(",")), ""),
         moved=any(language.moved.match(one) for language, one in marks),
         parted=any(language.parted.search(one) for language, one in marks),
+        revoked=any(language.revoked.fullmatch(one) for language, one in marks),
     )
 
 
@@ -269,7 +275,6 @@ def _denied(sentence: str, language: _Language) -> Denied | None:
 
 
 def _read_in(language: _Language, sentence: str) -> str:
-    """Returns a sentence as the patterns of a language read it, character for character."""
     return simplified(sentence) if language.code == "zh" else sentence
 
 

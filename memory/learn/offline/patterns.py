@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 from languages import LANGUAGES, Language, part
 from memory.keys import category_of, normalise_value
-from memory.learn.offline.appointments import appointment, without_owner
+from memory.learn.offline.appointments import without_owner
 from memory.learn.offline.statements import CarriedSubject, Stated, statements
 from memory.learn.own_words import own_words
 from memory.learn.wishes import passes_on, standing
@@ -36,23 +36,16 @@ _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """Something worth remembering, before the memory decides about it.
+    """A fact of the speaker's, before the memory decides about it; one about a relative has the relation as key.
 
-    `importance` is 1 to 10, `confidence` 0 to 1. `subject` is "self": facts about relatives are the speaker's, under
-    the relation as key. Validity is left open here: what counts is when it was said.
+    `importance` is 1 to 10, `confidence` 0 to 1.
     """
 
-    kind: Literal["fact", "style"]
     category: str
     key: str
     value: str
-    subject: str
     importance: int
     confidence: float
-    topic: str
-    valid_from: date | None
-    valid_until: date | None
-    language: Language
 
 
 def extract(text: str, *, today: date) -> list[Disclosure]:
@@ -61,20 +54,14 @@ def extract(text: str, *, today: date) -> list[Disclosure]:
     Standing requests ("from now on …", 以后请…) are facts of the category `instruction`.
     """
     facts: dict[tuple[str, str], Disclosure] = {}
-    for language, fact in _facts(text, today):
+    for fact in _facts(text, today):
         importance, confidence = _WEIGHTS.get(fact.key, _DEFAULT_WEIGHTS)
         disclosure = Disclosure(
-            kind="fact",
             category=category_of(fact.key) or "identity",
             key=fact.key,
             value=fact.value.strip(),
-            subject="self",
             importance=importance,
             confidence=confidence,
-            topic="",
-            valid_from=None,
-            valid_until=None,
-            language=language,
         )
         facts.setdefault((fact.key, normalise_value(fact.value)), disclosure)
         if len(facts) == MOST_FACTS:
@@ -88,10 +75,10 @@ def discloses(text: str) -> bool:
     return next(_facts(text, date(2000, 1, 1)), None) is not None
 
 
-def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
+def _facts(text: str, today: date) -> Iterator[Stated]:
     if len(text) > 2 * WINDOW:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
-    if _STAGED.match(text) or _ACTED.search(text):
+    if _listed("staged").match(text) or _listed("acted").search(text):
         return
     wishes, text = standing(text), own_words(text, longest_quote=_QUOTE, given=False)
     plain = simplified(text)
@@ -103,29 +90,27 @@ def _facts(text: str, today: date) -> Iterator[tuple[Language, Stated]]:
         stated = next(filter(None, (list(_stated(text, code, today)) for code in LANGUAGES)), [])
     else:
         stated = list(_stated(text, written, today))
-    names = [fact.value for _, fact in stated if fact.key == "called"]
+    names = [fact.value for fact in stated if fact.key == "called"]
     for wish in wishes:
         # "Answer in French from now on" itself reads like work on a text.
         if not any(name in wish for name in names) and not _listed("fiction").search(
             simplified(text.replace(wish, ""))
         ):
-            yield written or language_of(wish) or LANGUAGES[0], Stated("instruction", wish)
-    for code, fact in stated:
+            yield Stated("instruction", wish)
+    for fact in stated:
         if fact.key != "note" or not any(wish in fact.value for wish in wishes):
-            yield code, fact
+            yield fact
 
 
-def _stated(text: str, written: Language, today: date) -> Iterator[tuple[Language, Stated]]:
+def _stated(text: str, written: Language, today: date) -> Iterator[Stated]:
     speaker = CarriedSubject()
     for sentence in parts(text):
         if _listed("fiction").search(simplified(sentence)):
             return
         code = written if written not in ("en", "zh") else "zh" if _HAN.search(sentence) else "en"
-        facts = [fact for fact in statements(sentence, code, today, speaker) if _is_meant(fact, sentence)]
-        if not any(fact.key in ("plan", "note") for fact in facts):
-            planned = appointment(sentence, code=code, today=today)
-            facts += [Stated("plan", planned)] if planned else []
-        yield from ((code, _anchored(fact, today)) for fact in facts)
+        facts = statements(sentence, code, today, speaker)
+        # "Tell Tom: call me Al" gives no name to be called by.
+        yield from (_anchored(fact, today) for fact in facts if fact.key != "called" or not passes_on(sentence))
 
 
 def _anchored(fact: Stated, today: date) -> Stated:
@@ -149,29 +134,9 @@ def is_in_play(before: Iterable[str]) -> bool:
 @cache
 def _listed(name: str) -> re.Pattern[str]:
     """Returns an expression of `facts.yaml` in all languages: people ask for texts in another than their own."""
-    return re.compile("|".join(f"(?:{part(code, 'facts')[name]})" for code in LANGUAGES), re.IGNORECASE)
+    return re.compile("|".join(f"(?:{part(code, 'facts').get(name, '(?!)')})" for code in LANGUAGES), re.IGNORECASE)
 
 
-def _is_meant(fact: Stated, sentence: str) -> bool:
-    """Returns whether a name to be called by is the speaker's: "Tell Tom: call me Al" is not."""
-    return fact.key != "called" or not passes_on(sentence)
-
-
-#: Stage directions at the start of a message: "*walks in*", "(in a deep voice)", （走进来）. Words of the speaker about
-#: themselves, an age or an aside ("(btw …)", （补充一下）) are none.
-_STAGED = re.compile(
-    r"\s{0,20}(?:\*(?![\s*])(?!(?:i|i'm|my|me)\b)[^*\n]{1,120}\*(?!\*)|_(?![\s_])[a-z]{2,20}s\b[^_\n]{0,120}_(?!_)"
-    r"|[(（\[【]\s?(?:(?!(?:this|his|is|was|has|does|yes|as|us|ps|plus|thanks|always|sometimes|perhaps|nothing|anything"
-    r"|something|everything|during|regarding|following|btw|news|its|being|having)\b)[a-z]{2,20}(?:s|ing)\b"
-    r"|(?:in|with) an? [\w ]{2,30}(?:voice|tone|accent|whisper|smile|grin)|scene\b|setting\b|narrator\b|enter\b)"
-    r"[^()（）\[\]【】\n]{0,120}[)）\]】]"
-    r"|[(（\[【](?=[^()（）\[\]【】\n]{0,120}[\u3400-\u9fff])(?![^()（）\[\]【】\n]{0,120}(?:[我俺\d：:男女]|补充|補充|顺便|順便"
-    r"|对了|對了|抱歉|不好意思|更正|备注|備註|回复|回覆|接上|续|續|急|在线|線上|谢谢|謝謝|已|说明|說明|其实|其實|提醒|另外|注意"
-    r"|先说|先說|认真|認真|真的|重要|匿名|首先|如题|如題))[^()（）\[\]【】\n]{1,120}[)）\]】])",
-    re.IGNORECASE,
-)
-#: An action in asterisks later on: "*draws his sword*"; a single word within a sentence is stressed and not acted.
-_ACTED = re.compile(r"(?<![\w*])\*[a-z]{2,20}s(?: [^*\n]{1,120}\*(?![\w*])|\*\s{0,9}$)", re.MULTILINE)
 _DEFAULT_WEIGHTS = (6, 0.85)
 #: (importance 1-10, confidence 0-1) by key: facts whose loss does harm stand highest; wishes are said more lightly.
 _WEIGHTS = {

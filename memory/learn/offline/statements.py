@@ -9,7 +9,7 @@ fits where the first value stood. In doubt nothing is read: the message stays, a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, cached_property
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from languages import Language, part
 from languages.reading import compiled
 from memory.keys import RELATIONS, VALUE_LIMIT
+from memory.learn.offline.appointments import appointment
 from memory.learn.own_words import HOLE
 from memory.text.simplified import simplified
 from memory.text.times.spans import spans
@@ -34,6 +35,9 @@ _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) (?=[A-Za-z])|(?<=[A-Za-z]
 _ASKS: Final = re.compile(r"[?？]\s*$")
 _NUMBER: Final = re.compile(r"\d+(?: |$)")
 _PLACEHOLDER: Final = re.compile(r"(?<!P)<(\w+)>")
+#: Templates are read without accents, which many leave out.
+_FOLD: Final = str.maketrans("áàâäéèêëíìîïóòôöúùûüñç", "aaaaeeeeiiiioooouuuunc")
+_FOLD_TEXT: Final = _FOLD | {ord(chr(sign).upper()): ord(chr(plain).upper()) for sign, plain in _FOLD.items()}
 #: The placeholders for lists, and what else shows that a template goes over a joint.
 _MANY: Final = re.compile(r"<(?:m|names|anynames|tongues)>")
 _WIDE: Final = re.compile(r"<(?:m|names|anynames|tongues|town)>|[,:，、：]| (?:and|or|und|y|et) ")
@@ -46,6 +50,10 @@ _BEFORE_AGE: Final = frozenset({"name", "called"})
 _CLOSED: Final = frozenset({"diet", "condition", "speaks", "goal", "birthday", "height", "timezone"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
+#: Keys of those of whom the next clause may speak.
+_KIN: Final = RELATIONS | {"pet"}
+#: The keys of what a template states besides its own value, by the names of its groups.
+_BESIDE: Final = {"e": "employer", "s": "studies", "t": "hometown", "h": "home", "x": "dislikes"}
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"called", "boundary"})
 #: What people don't laugh about if it is true of them.
@@ -62,13 +70,14 @@ class Stated(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Template:
     """A form of statement. Without a key its group `who` names a relative. A `wide` one goes over joints of a sentence;
-    one with `many` values holds a list.
+    one with `many` values holds a list. A `whole` one fits the words that end a clause, too.
     """
 
     key: str
     says: re.Pattern[str]
     wide: bool
     many: bool
+    whole: bool
     greeted: bool
 
 
@@ -78,12 +87,12 @@ class _Grammar:
 
     `joint` parts clauses; `opening` and `closing` are words at their edges that state nothing, `contrast` the denied
     value at the end of one ("not Bristol"). `refuse` fits sentences that state nothing, `asks` the beginning of a
-    clause that asks, `turn` a change of mind, `remember` a request to note the rest, `polite` the beginning of a
-    question that requests. `carried` are subjects that a
-    clause may leave out after one about the speaker, `bare` the first clauses that leave it out. Where clauses have no
-    subject at all, `subject` fits those that do. `oneself` fits clauses about the speaker that no template reads,
-    `others` clauses about somebody else. No value holds `crooked`, unless it is a name in a group `called` ("Will");
-    `refused` are further words by key.
+    clause that asks, `turn` a change of mind, `instead` the words before the value that follows one, `remember` a
+    request to note the rest, `polite` the beginning of a question that requests. `carried` are subjects that a clause
+    may leave out after one about the speaker, `having` what one about a second relative leaves out, `bare` the first
+    clauses that leave it out. Where clauses have no subject at all, `subject` fits those that do. `oneself` fits
+    clauses about the speaker that no template reads, `others` clauses about somebody else. No value holds `crooked`,
+    unless it is a name in a group `called` ("Will"); `refused` are further words by key.
     """
 
     code: str
@@ -96,6 +105,7 @@ class _Grammar:
     refuse: re.Pattern[str]
     asks: re.Pattern[str]
     turn: re.Pattern[str]
+    instead: re.Pattern[str]
     remember: re.Pattern[str]
     polite: re.Pattern[str]
     tag: re.Pattern[str]
@@ -103,6 +113,7 @@ class _Grammar:
     laughs: re.Pattern[str]
     unsure: re.Pattern[str]
     carried: tuple[str, ...]
+    having: str
     bare: re.Pattern[str]
     subject: re.Pattern[str] | None
     oneself: re.Pattern[str]
@@ -161,7 +172,11 @@ def statements(sentence: str, code: Language, today: date, speaker: CarriedSubje
     laughs = grammar.laughs.search(text) is not None
     facts = [fact for one in _turned(text, grammar, today, speaker, asked=asked) for fact in one.facts]
     unsure = grammar.unsure.search(text) is not None
-    return [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
+    facts = [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
+    if grammar.turn.search(_plain(text, grammar)) is None and not any(fact.key == "plan" for fact in facts):
+        planned = appointment(sentence, code=code, today=today)
+        facts += [Stated("plan", planned)] if planned else []
+    return facts
 
 
 def _noted(rest: str, grammar: _Grammar, today: date, speaker: CarriedSubject) -> list[Stated]:
@@ -179,23 +194,36 @@ def _turned(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, 
     if not turns:
         return _read(text, grammar, today, speaker, asked=asked)
     before, after = text[: turns[0].start()].rstrip(" ,，、-–—…."), text[turns[-1].end() :]
+    first = replace(speaker)
     read = _read(before, grammar, today, speaker, asked=False)
     last = read[-1] if read and read[-1].end == len(before) else None
     kept = read[:-1] if last else read
-    anew = _read(after, grammar, today, replace(speaker), asked=asked)
-    if last is None or asked:
-        return kept + anew
-    instead = _strip(after, grammar)
-    changed = f"{before[: last.value[0]]}{after[slice(*instead)]}{before[last.value[1] :]}"
-    again = _read(changed, grammar, today, replace(speaker), asked=False)
-    same = (
-        last.facts
-        and again
-        and again[-1].facts
-        and len(again) == len(read)
-        and again[-1].facts[0].key == last.facts[0].key
-    )
-    return kept + (again[-1:] if same else anew)
+    if last is not None and last.facts and not asked:
+        for changed in _changed(before, after, last, grammar, today):
+            again = _read(changed, grammar, today, replace(first), asked=False)[len(kept) :]
+            if again and again[0].facts and again[0].facts[0].key == last.facts[0].key:
+                return kept + again
+    return kept + _read(after, grammar, today, CarriedSubject(carried=False), asked=asked)
+
+
+def _changed(before: str, after: str, last: _Reading, grammar: _Grammar, today: date) -> Iterator[str]:
+    """Yields the readings of a change of mind: each is the text `before` with words of `after` for its last value."""
+    first, end = _strip(after, grammar)
+    key = last.facts[0].key
+    if key == "plan":
+        days, new = (spans(words, today, looks="ahead", language=grammar.code) for words in (before, after[first:end]))
+        if new and days and days[-1].start >= last.start:
+            yield before[: days[-1].start] + after[new[0].start + first : new[0].end + first] + before[days[-1].end :]
+        return
+    lead = grammar.instead.match(_plain(after, grammar), first, end)
+    named = lead is not None and lead["name"] is not None
+    value = after[lead.end() if lead is not None else first : end]
+    # "No, it's raining" is no colour, and "his name is Max" none either.
+    if (named and key not in _NAMED | _KIN) or grammar.refused["instead"].search(_plain(value, grammar)):
+        return
+    if key in _CLOSED or not before[last.value[0]].isupper() or value[:1].isupper():
+        for words in (value, grammar.trim.sub("", value)):
+            yield before[: last.value[0]] + words + before[last.value[1] :]
 
 
 def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *, asked: bool) -> list[_Reading]:
@@ -222,7 +250,7 @@ def _read(text: str, grammar: _Grammar, today: date, speaker: CarriedSubject, *,
         if reading is not None:
             found.append(reading)
             speaker.last_key = reading.facts[0].key if reading.facts else ""
-            speaker.carried = speaker.last_key not in RELATIONS | {"pet", "boundary"}
+            speaker.carried = speaker.last_key not in _KIN | {"boundary"}
         elif grammar.asks.match(plain, start):
             break
         else:
@@ -252,56 +280,39 @@ def _clause(
     text: str, plain: str, start: int, end: int, grammar: _Grammar, today: date, speaker: CarriedSubject, *, wide: bool
 ) -> _Reading | None:
     """Reads a clause, or several as one, as it stands and with the subject that it leaves out."""
+    folded = plain.translate(_FOLD_TEXT)
     # "Je n'aime pas le thé" ends like "I live in Bath, not Bristol".
-    for whole in (True, False):
-        a, b = _strip_in(plain, (start, end), grammar, whole=whole)
-        if not whole and b == _strip_in(plain, (start, end), grammar, whole=True)[1]:
-            break
-        reading = _stripped(text, plain, (start, a, b, end), grammar, today, speaker, wide=wide)
-        if reading is not None:
-            return reading
+    for stripped, b in dict.fromkeys(_strip_in(plain, (start, end), grammar, whole=whole) for whole in (True, False)):
+        subject = grammar.subject.match(plain, stripped, b) if grammar.subject is not None else None
+        of_others = grammar.subject is not None and subject is None and speaker.carried is False
+        a = subject.end() if subject is not None else stripped
+        for form in _forms(plain[a:b], grammar, speaker):
+            for template in grammar.wide if wide else grammar.templates:
+                if (form and not _is_carried(template.key, speaker)) or (of_others and template.key):
+                    continue
+                if template.greeted and not grammar.greeting.match(plain, start, a):
+                    continue
+                match = template.says.fullmatch(form + folded[a : end if template.whole else b])
+                if match is None:
+                    continue
+                shift = a - len(form)
+                facts = _facts(template, match, text, shift, grammar, today)
+                if facts or _is_joke(template, match, grammar):
+                    group = next((name for name in ("v", "w", "n") if match.groupdict().get(name)), 0)
+                    first, last = match.span(group)
+                    return _Reading(start=start, end=end, value=(first + shift, last + shift), facts=tuple(facts))
     return None
 
 
-def _stripped(
-    text: str,
-    plain: str,
-    bounds: tuple[int, int, int, int],
-    grammar: _Grammar,
-    today: date,
-    speaker: CarriedSubject,
-    *,
-    wide: bool,
-) -> _Reading | None:
-    """Reads a clause. `bounds` are its start, those of its words that state something, and its end."""
-    start, a, b, end = bounds
-    if grammar.subject is not None:
-        subject = grammar.subject.match(plain, a, b)
-        if subject is None and speaker.carried is False:
-            return None
-        a = subject.end() if subject is not None else a
-    for form in _forms(plain[a:b], grammar, speaker):
-        for template in grammar.wide if wide else grammar.templates:
-            # A name is only believed if the words before it were really said.
-            if form and template.key == "name":
-                continue
-            if template.greeted and not grammar.greeting.match(plain, start, a):
-                continue
-            # The words that end a clause may be the day of a plan.
-            match = template.says.fullmatch(form + plain[a : end if template.key == "plan" else b])
-            if match is None:
-                continue
-            shift = a - len(form)
-            facts = _facts(template, match, text, shift, grammar, today)
-            if facts or _is_joke(template, match, grammar):
-                group = next((name for name in ("v", "w", "n") if match.groupdict().get(name)), 0)
-                first, last = match.span(group)
-                return _Reading(start=start, end=end, value=(first + shift, last + shift), facts=tuple(facts))
-    return None
+def _is_carried(key: str, speaker: CarriedSubject) -> bool:
+    # A name is only believed if the words before it were really said. "I have a brother named Tom and a sister".
+    return key in ("", "pet") if speaker.last_key in _KIN else key != "name"
 
 
 def _forms(clause: str, grammar: _Grammar, speaker: CarriedSubject) -> tuple[str, ...]:
     """Returns what may be put before a clause: nothing, and the subjects that it may leave out."""
+    if speaker.last_key in _KIN:
+        return ("", grammar.having)
     carried = speaker.carried or (speaker.carried is None and grammar.bare.match(clause) is not None)
     is_age = _NUMBER.match(clause) is None or speaker.last_key in _BEFORE_AGE
     return ("", *grammar.carried) if carried and is_age and grammar.subject is None else ("",)
@@ -346,23 +357,27 @@ def _facts(
         thing = match["thing"].casefold()
         key = f"favourite-{grammar.favourites.get(thing, thing)}"
     said = next((written(name) for name in ("v", "w", "n") if name in groups), "")
-    refused = grammar.refused.get("person" if "animal" in groups or key in _NAMED else key)
+    kind = "occupation" if "w" in groups else "person" if "animal" in groups or key in _NAMED else key
+    refused = grammar.refused.get(kind)
     if not (key and (template.many or refused is None or refused.search(_plain(said.strip(), grammar)) is None)):
         return []
     values = grammar.several.split(said) if template.many else [said]
-    if len(values) > 2 and not _is_list(said, values, grammar):
+    if len(values) > 1 and not _is_list(said, values, grammar):
         return []
-    values = [grammar.trim.sub("", one.strip()).strip(" '\"“”.,") for one in values]
+    values = [(one if key == "plan" else grammar.trim.sub("", one.strip())).strip(" '\"“”.,") for one in values]
     facts = [Stated(key, value) for value in values]
     if "animal" in groups:
         animal = grammar.plural.sub("", written("animal")) if said else written("animal")
         facts = [Stated(key, f"{animal} {value}" if value else animal) for value in values]
     if "d" in groups:
-        facts = [Stated(key, f"{said} {written('d')}")]
-    for name, other in (("e", "employer"), ("s", "studies"), ("t", "hometown"), ("h", "home")):
+        day = written("d")
+        facts = [Stated(key, f"{said} {day if day.endswith('day') and ' ' not in day else day[:1].lower() + day[1:]}")]
+    for name, other in _BESIDE.items():
         if name in groups:
             facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
-    return facts if all(_is_plain(fact, grammar, today, called="called" in groups) for fact in facts) else []
+    called = "called" in groups
+    whole = all(_is_plain(fact, kind if fact.key == key else fact.key, grammar, today, called=called) for fact in facts)
+    return facts if whole else []
 
 
 def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
@@ -379,13 +394,13 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
     return (not any(signs[:-1]) and bool(signs[-1])) or all(" " not in value.strip() for value in values)
 
 
-def _is_plain(fact: Stated, grammar: _Grammar, today: date, *, called: bool) -> bool:
+def _is_plain(fact: Stated, kind: str, grammar: _Grammar, today: date, *, called: bool) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
     if not fact.key or not _keepable(fact.value):
         return False
     if fact.key == "age":
         return not fact.value.isdecimal() or 5 <= int(fact.value) <= 110
-    refused = grammar.refused.get("person" if fact.key in _NAMED else fact.key)
+    refused = grammar.refused.get(kind)
     plain = _plain(fact.value, grammar)
     if fact.key in _CLOSED:
         return not (refused and refused.search(plain))
@@ -412,23 +427,26 @@ def _plain(text: str, grammar: _Grammar) -> str:
 @cache
 def _grammar(code: Language) -> _Grammar:
     data: dict[str, Any] = part(code, "facts")["statements"]
-    relatives = {word.replace("_", " "): key for key, words in data["relatives"].items() for word in words.split()}
+    kin = {key: words.translate(_FOLD).split() for key, words in data["relatives"].items()}
+    relatives = {word.replace("_", " "): key for key, words in kin.items() for word in words}
+    favourites = {thing.translate(_FOLD): key for thing, key in data["favourites"].items()}
     words = {
+        "relatives": f"(?:{_either(relatives)})",
+        "v": rf"(?P<v>{_WITHIN}{{1,60}}?)",
+        "e": rf"(?P<e>{_WITHIN}{{1,50}}?)",
+        "c": "[^,，、;!]",
+        "m": r"(?P<v>[^;:!?…()。！？（）；：\n]{1,160}?)",
         **data.get("words", {}),
         "relative": f"(?P<who>{_either(relatives)})",
         "kinds": data["animals"],
         "animal": f"(?P<animal>{data['animals']})",
-        "thing": f"(?P<thing>{_either(data['favourites'])})",
+        "thing": f"(?P<thing>{_either(favourites)})",
     }
-    words.setdefault("relatives", f"(?:{_either(relatives)})")
-    words.setdefault("v", rf"(?P<v>{_WITHIN}{{1,60}}?)")
-    words.setdefault("e", rf"(?P<e>{_WITHIN}{{1,50}}?)")
-    words.setdefault("m", r"(?P<v>[^;:!?…()。！？（）；：\n]{1,160}?)")
 
-    def pattern(source: str) -> re.Pattern[str]:
+    def pattern(source: str, accents: Mapping[int, int] | None = None) -> re.Pattern[str]:
         while _PLACEHOLDER.search(source):
             source = _PLACEHOLDER.sub(lambda slot: f"(?:{words[slot[1]]})", source)
-        return re.compile(source, re.IGNORECASE)
+        return re.compile(source.translate(accents or {}), re.IGNORECASE)
 
     return _Grammar(
         code=code,
@@ -436,20 +454,23 @@ def _grammar(code: Language) -> _Grammar:
             _Grammar, {**data, "closing": f"(?:{data['closing']})$", "contrast": f"(?:{data['contrast']})$"}, pattern
         ),
         carried=tuple(data.get("carried", ())),
+        having=data.get("having", ""),
         subject=pattern(data["subject"]) if "subject" in data else None,
         refused={key: pattern(source) for key, source in data["refused"].items()},
         most=data["most"],
         unspaced=data.get("unspaced", False),
         simplifies=data.get("simplifies", False),
         relatives=relatives,
-        favourites=data["favourites"],
+        favourites=favourites,
         templates=tuple(
             _Template(
                 key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
                 greeted=key == "greeted",
-                says=pattern(source),
+                says=pattern(source, _FOLD),
                 wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
                 many=_MANY.search(source) is not None,
+                # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
+                whole=key == "plan" or (key == "name" and re.search("です| here$|btw", source) is not None),
             )
             for key, sources in data["says"].items()
             for source in sources

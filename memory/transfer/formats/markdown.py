@@ -162,7 +162,7 @@ class _Reader:
         return [
             replace(
                 base,
-                kind=found.kind,
+                kind="fact",
                 category=found.category,
                 key=keys.normalise_key(found.key),
                 value=anchor(found.value, today)[: keys.VALUE_LIMIT] if base.day else found.value,

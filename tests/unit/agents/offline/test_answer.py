@@ -36,6 +36,30 @@ def test_a_fact_is_told_by_its_key() -> None:
     assert answered("where do I live?", TEA, HOME, BEFORE) == "You live in Bergen; you told me yesterday."
 
 
+def test_somebody_elses_is_no_answer_about_oneself() -> None:
+    quote = said("my brother is allergic to nuts")
+    assert answered("what am I allergic to?", quote) == ""
+    assert "nuts" in answered("what is my brother allergic to?", quote)
+    question = asked("what am I allergic to?", ENGLISH, tokens)
+    assert question is not None
+    assert nearest(question, [quote], ENGLISH, tokens).text == ""
+
+
+def test_a_plan_that_is_off_is_told_as_such() -> None:
+    plan = Remembered(
+        said="your plan: flying to Rome on Friday",
+        when="today",
+        key="plan",
+        value="flying to Rome on Friday",
+        superseded=True,
+        until="3 June",
+    )
+    assert (
+        answered("when am I flying to Rome?", plan)
+        == "Not any more: your plan: flying to Rome on Friday, until 3 June."
+    )
+
+
 def test_a_fact_that_ended_is_told_as_such() -> None:
     assert answered("where do I live?", BEFORE) == "Not any more: you lived in Oslo, until 3 June 2026."
 

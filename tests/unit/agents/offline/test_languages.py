@@ -105,3 +105,10 @@ async def test_what_one_may_eat_is_never_answered_with_yes(code: str, said: str)
     yes = speech(code, str, parts).texts["yes"].partition("{")[0]
     text = await answer(said, code, allergy)
     assert "<peanuts>" in text and not text.startswith(yes)
+
+
+async def test_a_word_with_an_accent_is_no_empty_word() -> None:
+    """Without its accent, "té" is "te"."""
+    coffee = Remembered(said="te gusta: café", when="hoy", key="likes", value="café")
+    assert not (await answer("¿Me gusta el té?", "es", coffee)).startswith("Sí")
+    assert (await answer("¿Me gusta el café?", "es", coffee)).startswith("Sí")

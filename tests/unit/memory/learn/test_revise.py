@@ -200,6 +200,49 @@ async def test_an_apology_is_no_correction(memory: Service, clock: Clock) -> Non
     assert await known_after(memory, clock, "I like tea", "sorry, wrong window!") == [("likes", "tea")]
 
 
+@pytest.mark.parametrize(
+    ("told", "mind", "holds"),
+    [
+        ("my favourite color is red", "no, it's green", ("favourite-color", "green")),
+        ("my dog is called Rex", "sorry, his name is Max", ("pet", "dog Max")),
+        ("I'm allergic to nuts", "no wait, to eggs", ("allergy", "eggs")),
+        ("I'm flying to Rome on Friday", "no, on Saturday", ("plan", "flying to Rome on Saturday (2026-11-28)")),
+        ("Ich wohne in Köln", "ich meine Bonn", ("home", "Bonn")),
+        ("Mein Hund heißt Rex", "sorry, er heißt Max", ("pet", "Hund Max")),
+        ("J'habite à Lyon", "non, à Nantes", ("home", "Nantes")),
+        ("Mi perro se llama Rex", "perdón, se llama Max", ("pet", "perro Max")),
+        ("我的狗叫旺财", "不对，叫来福", ("pet", "狗 来福")),
+        ("犬の名前はレックスです", "いや、マックスです", ("pet", "犬 マックス")),
+        # What can't stand in the place of the value changes nothing.
+        ("my favourite color is red", "no, it's raining", ("favourite-color", "red")),
+        ("my favourite color is red", "sorry, his name is Max", ("favourite-color", "red")),
+        ("I like tea", "sorry, phone call", ("likes", "tea")),
+        ("Ich mag Tee", "Moment, Telefon", ("likes", "Tee")),
+    ],
+)
+async def test_a_change_of_mind_is_about_the_statement_before(
+    memory: Service, clock: Clock, told: str, mind: str, holds: tuple[str, str]
+) -> None:
+    assert await known_after(memory, clock, "We have a cat, Moss", told, mind) == sorted([("pet", "cat Moss"), holds])
+
+
+@pytest.mark.parametrize(
+    ("told", "back"),
+    [
+        ("I live in Leeds and work at Tesco", "scrap that"),
+        ("Ich wohne in Köln", "streich das"),
+        ("J'habite à Lyon", "je n'ai rien dit"),
+        ("Vivo en Sevilla", "retiro lo dicho"),
+        ("我住在上海", "当我没说"),
+        ("大阪に住んでいます", "今のはなしで"),
+    ],
+)
+async def test_what_is_taken_back_ends_the_statement_before(
+    memory: Service, clock: Clock, told: str, back: str
+) -> None:
+    assert await known_after(memory, clock, "We have a cat, Moss", told, back) == [("pet", "cat Moss")]
+
+
 async def test_what_is_over_leaves_the_rest(memory: Service, clock: Clock) -> None:
     known = await known_after(memory, clock, "I like tea", "I have a cat, Moss", "I've stopped drinking tea")
     assert known == [("pet", "cat Moss")]

@@ -71,12 +71,16 @@ def test_questions_denials_conditions_and_others_words_tell_nothing(text: str) -
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["I was born in Berlin and my son is a nurse", "I am in die-hard fan mode, so what", "We met on the Plaza Mayor"],
+    ("text", "facts"),
+    [
+        ("I was born in Berlin and my son is a nurse", "hometown=Berlin; son=nurse"),
+        ("I am in die-hard fan mode, so what", ""),
+        ("We met on the Plaza Mayor", ""),
+    ],
 )
-def test_english_is_not_read_by_the_patterns_of_other_languages(text: str) -> None:
+def test_english_is_not_read_by_the_patterns_of_other_languages(text: str, facts: str) -> None:
     """Short words mean other things there."""
-    assert {fact.language for fact in extract(text, today=date(2026, 11, 21))} <= {"en"}
+    assert told(text) == facts
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
