@@ -179,7 +179,6 @@ def _prompted(
 def _reply(
     completion: Completion, spoken: Sequence[str], traffic: Sequence[ChatMessage], paid: Sequence[Completion]
 ) -> Reply:
-    """Returns the reply that ends with this completion. Raises `BadCompletion` if it has no words."""
     if not completion.text.strip():
         raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
     return Reply(
@@ -346,10 +345,7 @@ class _Asking:
         return size(request, self._gauge.count) > self._room() // 2
 
     def _may_help(self, error: ModelError, request: Request) -> bool:
-        """Returns whether a request with less may be answered.
-
-        A refusal that nothing else explains has to come twice, or on a long request: words for "too long" have no end.
-        """
+        """Returns whether less may help. An unexplained refusal has to come twice, or be of a long request."""
         if isinstance(error, ContextOverflow) or not error.of_request:
             return isinstance(error, ContextOverflow)
         return self._refused or (not error.retryable and self._is_long(request))
@@ -385,7 +381,6 @@ def _is_same(request: Request, other: Request) -> bool:
 
 
 async def _kept(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:
-    """Returns the completion as it may be stored. A long one is masked in a thread."""
     if len(completion.text) <= _SHORT and not completion.tool_calls and completion.opaque is None:
         return _masked(completion, redact, offered)
     return await asyncio.to_thread(_masked, completion, redact, offered)
@@ -449,10 +444,7 @@ def _each_text(parsed: Any, act: Callable[[str], str]) -> Any:
 
 
 def _sound(wanted: ToolCall) -> ToolCall:
-    """Returns the call as it may stand in history.
-
-    Arguments that are no plain JSON object are replaced, because they would break every later request.
-    """
+    """Returns the call fit for history: arguments that are no JSON object would break every later request."""
     if len(wanted.arguments) <= _LONGEST_ARGUMENTS:
         try:
             parsed = json.loads(wanted.arguments)

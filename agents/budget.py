@@ -113,10 +113,7 @@ class Allotment:
 
 
 def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
-    """Returns the tokens of `room` that each part of a chat's request may take, at most the `wanted` ones.
-
-    They depend on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
-    """
+    """Returns each part's tokens, at most the `wanted`; the same each turn, so the beginning of a prompt stays."""
     given = allot(
         room,
         (
@@ -175,20 +172,15 @@ class Gauge:
 
     @property
     def ratio(self) -> float:
-        """The true tokens per estimated one for the model that answered last: the highest of its latest reports."""
         most = max(self._reported[self._answered], default=1.0)
         return min(_MOST_RATIO, max(_LEAST_RATIO, math.ceil(most / _STEP - 1e-6) * _STEP))
 
     def room(self, *, refused: bool = False) -> int:
-        """Returns the estimated tokens that a request and its answer may have.
-
-        After a refusal they suit the smallest context of the chain: another model than the first may have refused.
-        """
+        """Returns the estimated tokens for a request and its answer; after a refusal those of the smallest context."""
         context = min(self._contexts) if refused else self._contexts[0]
         return int(context * _USED / self.ratio)
 
     def counted(self, request: Request, completion: Completion) -> None:
-        """Notes the tokens that a server has counted in a request, and which model it was."""
         self._answered = completion.place, f"{completion.provider}/{completion.model}"
         if self._answered not in self._reported:
             # The ratios shown by refusals before the first answer.
@@ -244,7 +236,6 @@ class Gauge:
         return len(alike) > 1
 
     def _cut(self, model: _Model, most: int, sent: int) -> None:
-        """Notes that a server cuts the requests to a model at so many tokens."""
         place, name = model
         self._known[place] = min(self._known[place], most)
         self._contexts[place] = min(self._contexts[place], most)
@@ -325,10 +316,7 @@ def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[To
 
 
 def shortened(text: str, tokens: int, count: Count) -> str:
-    """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says what is cut.
-
-    Returns "" if not even that line fits. `count` must not fall when text grows.
-    """
+    """Returns the beginning and end of `text` with a line about the cut between, in `tokens` tokens; "" if too few."""
     if count(text) <= tokens:
         return text
 

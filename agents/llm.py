@@ -185,10 +185,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the vendor counted them; `estimated` where the vendor gives no count.
-
-    `input_tokens` include `cached_tokens`. `cost` is None if no price is known.
-    """
+    """Tokens of one call (`input_tokens` include `cached_tokens`), or `estimated`; `cost` is None without a price."""
 
     input_tokens: int = 0
     output_tokens: int = 0

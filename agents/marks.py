@@ -77,10 +77,7 @@ def spoken(name: str, text: str) -> str:
 
 
 def told_apart(names: Iterable[tuple[int, str]]) -> Mapping[int, str]:
-    """Returns the names by which a prompt calls people, given (id, name): on one line, without a colon.
-
-    People whose names look alike, or like a role's, carry their number: nobody can speak under another's name.
-    """
+    """Returns names for (id, name) on one line, without a colon, and numbered where they look alike or like a role."""
     shown = {number: _called(name) for number, name in names}
     bearers: dict[str, int] = {}
     for name in shown.values():

@@ -349,7 +349,6 @@ class Output:
         return True
 
     def _add_calls(self, calls: list[Written]) -> None:
-        """Adds calls of offered tools under their own names. Another one is kept too, so that the model is told."""
         for name, arguments in calls if self.offered else ():
             tool = tool_named(name, self.offered)
             if tool is not None or arguments != "{}":

@@ -102,7 +102,6 @@ class OwnTools:
 
 
 async def _kept_in(run: Callable[..., Any], given: dict[str, Any]) -> object:
-    """Runs a tool's function. A `sys.exit` in it fails the call; it would end the event loop, and so the bot."""
     try:
         return await (run(**given) if inspect.iscoroutinefunction(run) else asyncio.to_thread(run, **given))
     except (SystemExit, KeyboardInterrupt) as exc:

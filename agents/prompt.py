@@ -26,10 +26,7 @@ _FENCE: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLine:
-    """A memory as the model reads it. `note` adds what else must be known: "until 3 May 2026".
-
-    The `id` is that of a memory (m_…) or of a message (s_…); without one no tool can change it.
-    """
+    """A memory as the model reads it. Without an `id` (m_… a memory, s_… a message) no tool can change it."""
 
     text: str
     date: str
@@ -68,10 +65,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uttered:
-    """A message of history. `day` is the person's day on which it was said, as "2026-11-21, Saturday".
-
-    Only people's messages have a day: a model would imitate a mark in its own.
-    """
+    """A message of history. Only people's have a `day`, as "2026-11-21, Saturday": a model would imitate the mark."""
 
     message: ChatMessage
     day: str = ""
@@ -143,14 +137,12 @@ def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Pro
 
 
 def _newest(message: ChatMessage, tokens: int, count: Count) -> ChatMessage:
-    """Returns the newest message in so many tokens; pictures may take half of them."""
     pictures = message.pictures[: tokens // 2 // PER_PICTURE]
     words = shortened(message.content, tokens - PER_PICTURE * len(pictures), count)
     return replace(message, content=words, pictures=pictures)
 
 
 def _latest(history: Sequence[Uttered], tokens: int, count: Count) -> tuple[Uttered, ...]:
-    """Returns the last messages that fit. The first of them is a person's."""
     start, left = len(history), tokens
     for place in range(len(history) - 1, -1, -1):
         left -= message_size(history[place].message, count) + (_DAY_MARK if history[place].day else 0)
@@ -180,7 +172,6 @@ def _last(lines: Sequence[str], tokens: int, count: Count) -> tuple[str, ...]:
 
 
 def _dated(history: Iterable[Uttered]) -> list[ChatMessage]:
-    """Returns the messages, with a mark where a person speaks on another day than the person before."""
     messages, day = [], ""
     for said in history:
         marked = bool(said.day) and said.day != day
@@ -191,7 +182,6 @@ def _dated(history: Iterable[Uttered]) -> list[ChatMessage]:
 
 
 def system(voice: Voice) -> str:
-    """Returns the agent's part of a prompt, which the operator has written."""
     sections = [voice.persona.replace("{name}", voice.name).strip()]
     if voice.rules:
         sections.append("Rules:\n" + _list(voice.rules))

@@ -40,7 +40,6 @@ class Servers:
         self._failing_until: dict[str, float] = {}
 
     def failed(self, key: str, seconds: float) -> None:
-        """Notes that a server or a model, named by `key`, failed and is to be asked last for so many seconds."""
         self._failing_until[key] = max(self._now() + seconds, self._failing_until.get(key, 0.0))
 
     def answered(self, *keys: str) -> None:

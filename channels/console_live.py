@@ -41,13 +41,11 @@ class LiveText:
         self._waiting = False
 
     def begin(self) -> None:
-        """Begins a text. It keeps the width that the terminal has now."""
         self.clear()
         self._text = ""
         self._columns = self._size().columns - 1
 
     def add(self, text: str) -> None:
-        """Adds a piece to the text and shows it, at once or a moment later."""
         self._text += text
         wait = self._next - time.monotonic()
         if wait <= 0:
@@ -65,7 +63,6 @@ class LiveText:
         self._lines, self._next = LiveLines(), 0.0
 
     def show(self, text: str, *, markdown: bool) -> None:
-        """Writes a whole text."""
         self.begin()
         self._text = text
         self.end(markdown=markdown)
@@ -77,12 +74,10 @@ class LiveText:
         self._write("".join(f"\x1b[2m{line}\x1b[0m\n" if self._coloured else f"{line}\n" for line in lines))
 
     def wait(self) -> None:
-        """Shows that an answer is being made."""
         self._waiting = True
         self._write(self._shown(_WAITING, markdown=False)[0])
 
     def clear(self) -> None:
-        """Clears the sign that `wait` has shown."""
         if self._waiting:
             self._waiting = False
             self._write("\r" + _CLEAR_LINE)

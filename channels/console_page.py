@@ -38,7 +38,6 @@ _UNIT = re.compile(rf"\s+|(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]*")
 
 
 def lines(text: str, *, markdown: bool, columns: int, lead: str = "", coloured: bool = True) -> list[str]:
-    """Returns `text` as lines for a terminal that is `columns` wide. `lead` stands before the first one's text."""
     width = max(columns, _NARROWEST)
     runs = terminal(text, width) if markdown else [Styled(text=text)]
     # Markdown can spell a character as a number, so only its result shows what a terminal would get.
@@ -56,7 +55,6 @@ def lines(text: str, *, markdown: bool, columns: int, lead: str = "", coloured: 
 
 
 def _split(runs: Iterable[Styled]) -> Iterator[list[Styled]]:
-    """Yields the runs of each line, without the line ends."""
     line: list[Styled] = []
     for run in runs:
         first, *others = run.text.split("\n")
@@ -99,10 +97,7 @@ def _indent(line: Sequence[Styled]) -> str:
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """Returns the end of the longest beginning of `text[start:]` that fits into `room` columns.
-
-    It ends between words, unless the first word alone is too long.
-    """
+    """Returns where the longest part of `text[start:]` of at most `room` columns ends, between words if possible."""
     end, used = start, 0
     for unit in _UNIT.finditer(text, start):
         used += _columns(unit[0])
@@ -119,7 +114,6 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def _cut(line: Sequence[Styled], start: int, end: int) -> list[Styled]:
-    """Returns the runs of a line between two positions of its text."""
     piece, at = [], 0
     for run in line:
         text = run.text[max(0, start - at) : max(0, end - at)]

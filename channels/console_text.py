@@ -10,10 +10,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
-    """Returns `text` without control characters.
-
-    Each is removed by itself, so that the pieces of a text give the pieces of the result.
-    """
+    """Returns `text` without control characters; pieces of a text give the pieces of the result."""
     return _CONTROLS.sub("", text)
 
 
@@ -27,7 +24,6 @@ class PlainText:
         """Begins a text."""
 
     def add(self, text: str) -> None:
-        """Adds a piece to the text."""
         self._write(text)
 
     def end(self, *, markdown: bool) -> None:
@@ -35,11 +31,9 @@ class PlainText:
         self._write("\n")
 
     def show(self, text: str, *, markdown: bool) -> None:
-        """Writes a whole text."""
         self._write(f"{text}\n")
 
     def aside(self, text: str) -> None:
-        """Writes a line about the conversation."""
         self._write(f"{text}\n")
 
     def wait(self) -> None:

@@ -78,10 +78,7 @@ _TELEGRAM_TYPES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Style:
-    """The differences between platforms in reading Markdown.
-
-    `bullets` are a list's bullets by depth; `table_columns` is the width of the widest table shown as a table.
-    """
+    """How platforms differ in reading Markdown: `bullets` by depth, `table_columns` of the widest table."""
 
     bullets: tuple[str, ...]
     table_columns: int
@@ -127,10 +124,7 @@ def discord(text: str, *, markdown: bool = True) -> list[Chunk]:
 
 
 def plain(text: str, limit: int) -> list[Chunk]:
-    """Returns `text` with every character as it is, in chunks of at most `limit` UTF-16 units, at least one.
-
-    The text holds no mention: see `_calmed`.
-    """
+    """Returns `text` as it is, in chunks of at most `limit` UTF-16 units, at least one, that mention nobody."""
     # An address means the same with %40 in place of @.
     page = _calmed(_verbatim(_CALL_IN_URL.sub(r"\1%40", _clean(text)), _TELEGRAM))
     return [Chunk(text=page.text[start:stop]) for start, stop in _pieces(page, limit)] or [Chunk(text=NOTHING)]
@@ -145,10 +139,7 @@ class Styled:
 
 
 def terminal(text: str, columns: int) -> list[Styled]:
-    """Returns Markdown as stretches of text for a terminal that is `columns` wide.
-
-    The address of a link follows its words, so that nobody opens what they have not read.
-    """
+    """Returns Markdown for a terminal; a link's address follows its words, so nobody opens what they have not read."""
     page = _read(_clean(text), replace(_TELEGRAM, table_columns=columns))
     shown = page.text
     begun: dict[int, list[_Span]] = {}
@@ -177,19 +168,13 @@ def _spells(words: str, url: str) -> bool:
 
 
 def unmentioning(text: str) -> str:
-    """Returns a Telegram text that lost its formatting, with its length unchanged.
-
-    Names that were in code mention nobody.
-    """
+    """Returns a Telegram text that lost its formatting, as long as before; names that were in code mention nobody."""
     return _CALL.sub("\uff20", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A stretch of a page, in code points.
-
-    `value` is a link's address, a code block's language or a heading's level.
-    """
+    """A stretch of a page, in code points; `value`: a link's address, a code's language or a heading's level."""
 
     start: int
     end: int
@@ -589,10 +574,7 @@ class _Markdown(MarkdownIt):
     """The library with Remora's rule for what may be a link; other links stay as they are written."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802
-        """Returns whether people may open `url`.
-
-        `tg://user` would be a mention, and a model must not be able to mention anybody.
-        """
+        """Returns whether people may open `url`; `tg://user` would be a mention, which no model may make."""
         if len(url) > _LONGEST_URL:
             return False
         try:

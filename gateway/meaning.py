@@ -32,7 +32,6 @@ def search_setup(settings: Settings, client: Client) -> SearchSetup:
 
 
 def _embedders(settings: EmbeddingSettings, client: Client) -> Embedders | None:
-    """Returns the embedders for search by meaning: the models inside the packages, a server's model, or none."""
     match settings.provider:
         case "none":
             return None
@@ -78,7 +77,6 @@ async def _other_embedder(settings: EmbeddingSettings, client: Client) -> Embedd
 
 
 async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
-    """Tries the SQLite extension and the embedder of search by meaning. Returns why that failed; "" if it did not."""
     used = driver or drivers.best()
     with closing(used.module.connect(":memory:")) as connection:
         if why := used.load_vectors(connection):

@@ -119,7 +119,6 @@ def _rotation(session: SessionSpec) -> Rotation:
 
 
 def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
-    """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
     models = spec.background_models
     if not models:
         return None

@@ -20,10 +20,7 @@ _LONGEST: Final = 12_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A tool as its server describes it. `reads` is true if the server says that it changes nothing.
-
-    One that is too `long` is kept without its schema, and never offered.
-    """
+    """A tool as its server describes it. One that is too `long` is kept without its schema, and never offered."""
 
     description: str
     parameters: dict[str, Any]
@@ -49,10 +46,7 @@ class Definition:
 
 
 def read(tool: Mapping[str, Any]) -> Definition:
-    """Returns the definition in a tool of `tools/list`, as JSON.
-
-    A tool that says both that it only reads and that it may destroy counts as one that may destroy.
-    """
+    """Returns a tool of `tools/list`; one that says it only reads and may destroy counts as one that may destroy."""
     hints = tool.get("annotations") or {}
     schema = dict(tool.get("inputSchema") or {})
     return _bounded(

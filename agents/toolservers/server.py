@@ -128,7 +128,6 @@ class ToolServer:
         )
 
     def _cleaned(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Returns a schema without hidden characters, by which its texts could say more to a model than to a person."""
         cleaned: dict[str, Any] = json.loads(self._clean(json.dumps(parameters, ensure_ascii=False)))
         return cleaned
 
@@ -161,7 +160,6 @@ class ToolServer:
     # Its life ---------------------------------------------------------------------------------------------------
 
     async def _running(self) -> Connection:
-        """Returns an open connection whose tools were compared. Raises `ToolError` if there is none."""
         async with self._lock:
             connection = self._connection
             if connection is None or connection.ended.is_set() or self._leaving.is_set():
@@ -240,7 +238,6 @@ class ToolServer:
     # Its tools --------------------------------------------------------------------------------------------------
 
     async def _compare(self, listed: Mapping[str, Definition]) -> None:
-        """Pins tools that were never seen, and tells the operator of those that have changed."""
         self._seen = listed
         new = {name: listed[name] for name in self._spec.tools if name in listed and name not in self._pinned}
         if new:

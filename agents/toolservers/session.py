@@ -74,10 +74,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any], *, seconds: float) -> str:
-        """Returns the text of a call's result.
-
-        Raises `ToolError` if the server refuses or reports an error, and `OutcomeUnknown` if no answer came.
-        """
+        """Returns the text of a call's result. Raises `ToolError`, or `OutcomeUnknown` if no answer came."""
         from mcp import MCPError
 
         # A task of its own, so that all exceptions of the SDK are handled in one place.
@@ -114,10 +111,7 @@ _LESS: Final = "The same call would end the same way: tell the person so, or ask
 
 @asynccontextmanager
 async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIterator[Connection]:
-    """Yields a connection to a server, started if it is a program. `on_changed` is told when its tools have changed.
-
-    Raises `ToolError` if it can't be reached for a reason that can be told.
-    """
+    """Yields a connection to a server; `on_changed` is told when its tools change. Raises `ToolError`."""
     await asyncio.to_thread(import_module, "mcp")  # takes half a second of the processor
     from mcp import Client
     from mcp.types import ToolListChangedNotification
@@ -216,10 +210,7 @@ class _Watched:
         self._ended.set()
 
     def _unreadable(self, problem: Exception) -> Any:
-        """Returns the error in place of an answer that the SDK can't read. Counts what is no answer, and returns None.
-
-        The words of neither are logged: they may be anybody's.
-        """
+        """Returns the error in place of an answer that the SDK can't read. Its words, anybody's, are not logged."""
         from mcp.shared.message import SessionMessage
         from mcp.types import jsonrpc_message_adapter
 

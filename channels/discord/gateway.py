@@ -200,7 +200,6 @@ class Receiver:
         return self._connection or self._intake.trouble
 
     def link(self, place: Place, message_id: str) -> str | None:
-        """See `Channel.link`."""
         target = place.chat if place.thread is None else place.thread
         if not (place.chat.isdecimal() and target.isdecimal() and message_id.isdecimal()):
             return None
@@ -493,10 +492,7 @@ class Receiver:
         self._intake.put_first(channel, events)
 
     async def _read_archived(self, parent: str, server: str, after: int) -> None:
-        """Queues the reading back of a channel's archived threads with messages after the id `after`.
-
-        The threads were archived since then. The gateway reports only open threads.
-        """
+        """Reads back archived threads with messages after the id `after`; the gateway reports only open ones."""
         path = f"/channels/{parent}/threads/archived/public"
         query = {"limit": "100"}
         for _ in range(_THREAD_PAGES):
@@ -545,7 +541,6 @@ class Receiver:
             self._intake.put(channel, self._message_event(message, server))
 
     def _heard(self, spot: DiscordPlace) -> None:
-        """Notes that a person has used the bot in a place."""
         if spot.server is None:
             self.direct_opened(spot.chat)
         else:
@@ -626,10 +621,7 @@ class Receiver:
         return Place(channel=self._channel, chat=spot.chat, thread=spot.thread)
 
     async def _spot(self, channel: str, server: str | None, shown: Json | None = None) -> DiscordPlace | None:
-        """Returns the place of a channel or thread; None if it is gone.
-
-        The place is read from discord.py's state or from `shown`; otherwise Discord is asked.
-        """
+        """Returns the place of a channel or thread, by discord.py's state, `shown` or a request; None if it is gone."""
         if server is None:
             return DiscordPlace(chat=channel)
         guild = self._client.get_guild(int(server))

@@ -119,10 +119,7 @@ class ChannelLanes:
         return None if server.startswith(_GONE) else server
 
     async def load(self, bot: str) -> None:
-        """Loads the values that an earlier run kept for the bot with this id.
-
-        Another bot's values are dropped. Raises `NotTaken`.
-        """
+        """Loads the values that an earlier run kept for the bot with this id; drops another's. Raises `NotTaken`."""
         kept = await self._host.kept(self._channel)
         if kept.get("bot", bot) != bot:
             log.warning("discord.other_bot", channel=self._channel)
@@ -142,7 +139,6 @@ class ChannelLanes:
                 self.seen[chat] = value
 
     async def save(self) -> None:
-        """Keeps the values that have changed; values that can't be kept now are kept later."""
         if (position := self._position()) > self.since:
             self.since = position
             self._unsaved["since"] = str(position)
@@ -188,10 +184,7 @@ class ChannelLanes:
         self._pins.pop(name, None)
 
     def put(self, lane: str, event: Event) -> None:
-        """Hands `event` over after all events that wait in the lane.
-
-        A message that was read back before is left out.
-        """
+        """Hands `event` over after all that wait in the lane, unless its message was read back before."""
         self._received = max(self._received, event.number)
         if event.key not in self._done:
             self._lane(lane).append(event)
@@ -246,15 +239,12 @@ class ChannelLanes:
             self.saw(chat, _GONE + self.seen[chat])
 
     def chats_of(self, server: str) -> list[str]:
-        """Returns the known chats of a server, including those the bot has left."""
         return [chat for chat, where in self.seen.items() if where.removeprefix(_GONE) == server]
 
     def left_of(self, server: str) -> list[str]:
-        """Returns the known chats of a server that the bot has left."""
         return [chat for chat, where in self.seen.items() if where == _GONE + server]
 
     def servers(self) -> set[str]:
-        """Returns the servers that the bot was in, as far as it knows."""
         return {where for where in self.seen.values() if not where.startswith(_GONE)}
 
     def _lane(self, name: str) -> _Lane:

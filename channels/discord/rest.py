@@ -41,10 +41,7 @@ _PERMISSIONS = 1 << 10 | 1 << 11 | 1 << 15 | 1 << 16 | 1 << 38
 
 
 class DiscordRateLimited(ChannelUnavailable):
-    """Discord asks to wait `retry_after` seconds before the next request of this kind; nothing was shown.
-
-    With `everywhere` the wait is for requests of all kinds.
-    """
+    """Discord asks to wait `retry_after` seconds, `everywhere` or for this kind of request; nothing was shown."""
 
     code = "rate_limited"
 
@@ -132,10 +129,7 @@ class Rest:
             ) from None
 
     async def servers(self, seconds: float) -> dict[str, str]:
-        """Returns the names of the servers that the bot is in, by their ids.
-
-        Raises `ChannelRefused`, `ChannelUnavailable`.
-        """
+        """Returns the names of the bot's servers by their ids. Raises `ChannelRefused`, `ChannelUnavailable`."""
         try:
             listed = await self.call("GET", "/users/@me/guilds", seconds=seconds)
             return {str(server["id"]): str(server["name"]) for server in listed}
@@ -190,10 +184,7 @@ class Rest:
         return self._result(bucket, answer, signed=signed)
 
     async def read(self, url: str, *, limit: int, seconds: float) -> bytes:
-        """Reads a file of at most `limit` bytes.
-
-        Raises `TooLarge`, and `DiscordRefused` if the file is not there (any more).
-        """
+        """Reads a file of at most `limit` bytes. Raises `TooLarge`, or `DiscordRefused` if it is not there."""
         if not self._is_ours(url):
             raise ChannelError("the attachment is not on Discord's servers, so it was not read")
         server = "Discord's file server"
@@ -255,7 +246,6 @@ class Rest:
         self._rests[bucket] = (now, now + math.ceil(seconds * 1000))
 
     def _rest(self, bucket: str, *, signed: bool = True) -> float:
-        """Returns the seconds for which `bucket` takes no requests; 0 if it takes some now."""
         now = self._now()
         # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         buckets = (_EVERYTHING, bucket) if signed else (bucket,)

@@ -520,10 +520,7 @@ class TelegramChannel(Channel):
                 del self._albums[next(iter(self._albums))]
 
     def _told_under(self, edited: Inbound, name: str | None) -> Inbound | None:
-        """Returns an edit with the id by which the host knows its message, or None if there is nothing to edit.
-
-        A later part of an album has no id of its own, and no text unless it has the caption.
-        """
+        """Returns an edit with the id by which the host knows its message; None if there is nothing to edit."""
         known = None if name is None else self._albums.get(name)
         first = edited.message_id if known is None else known.parts.get(int(edited.message_id), edited.message_id)
         if first == edited.message_id:
@@ -578,10 +575,8 @@ def _is_update(found: Any) -> bool:
 
 
 def _kept_menu(kept: str | None) -> dict[str, str]:
-    """Returns the fingerprints of the command lists that Telegram has."""
     return {} if kept is None else {str(name): str(mark) for name, mark in json.loads(kept).items()}
 
 
 def _kept_albums(kept: str | None) -> dict[str, list[int]]:
-    """Returns the message ids of the last albums, by the album's name."""
     return {} if kept is None else {str(name): [int(one) for one in ids] for name, ids in json.loads(kept).items()}

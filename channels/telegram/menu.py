@@ -48,13 +48,11 @@ def menus(commands: Sequence[CommandSpec], admins: Sequence[str]) -> dict[str, S
 
 
 def removal(name: str) -> DeleteMyCommands:
-    """Returns the request that removes the list with this name."""
     scope, _, language = name.partition("/")
     return DeleteMyCommands(scope=_scope(scope), language_code=language or None)
 
 
 def fingerprint(menu: SetMyCommands, bot_id: str) -> str:
-    """Returns a hash that changes when the list of this bot has to be sent anew."""
     return hashlib.sha256(f"{bot_id} {menu.model_dump_json()}".encode()).hexdigest()[:16]
 
 

@@ -65,11 +65,7 @@ _ENTITIES: TypeAdapter[list[MessageEntity]] = TypeAdapter(list[MessageEntity])
 
 
 class TelegramScreen:
-    """The messages that one bot shows. `now` gives milliseconds UTC.
-
-    With `stream` "draft" an answer grows in private chats as a draft, which is no message, as far as Telegram lets
-    this bot.
-    """
+    """The messages that one bot shows. `now` gives milliseconds UTC. `stream` "draft" is for private answers."""
 
     def __init__(
         self,
@@ -91,7 +87,6 @@ class TelegramScreen:
         self._asides: set[asyncio.Task[None]] = set()
 
     def drafts(self, place: Place) -> bool:
-        """See `Channel.drafts`."""
         return self._drafting and _is_private(place)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
@@ -118,7 +113,6 @@ class TelegramScreen:
         await asyncio.shield(self._aside(self._draft(outbound) if drafting else self._revise(outbound)))
 
     async def typing(self, place: Place) -> None:
-        """See `Channel.typing`."""
         pace = self._pace(place.chat)
         if pace.lock.locked() or self._rest(place.chat) or pace.early(self._now(), _CHAT_GAP):
             return
@@ -243,10 +237,7 @@ class TelegramScreen:
 
 
 def link(place: Place, message_id: str) -> str | None:
-    """Returns the address at which members find a message of a supergroup or channel, else None.
-
-    Source: core.telegram.org/api/links#message-links.
-    """
+    """Returns the address of a supergroup's message, else None. Source: core.telegram.org/api/links#message-links."""
     if not message_id.isdecimal() or not place.chat.removeprefix("-").isdecimal() or int(place.chat) >= _SUPERGROUPS:
         return None
     thread = _thread(place)
@@ -282,10 +273,7 @@ class _Pace:
 def _method(
     outbound: Outbound, entities: list[MessageEntity] | None, thread: int | None
 ) -> SendMessage | SendDocument | EditMessageText:
-    """Returns the request that shows `outbound`.
-
-    Raises `EditGone`, `ChannelError` for ids that are none of Telegram's.
-    """
+    """Returns the request that shows `outbound`. Raises `EditGone`, or `ChannelError` for ids of other platforms."""
     preview = LinkPreviewOptions(is_disabled=True)
     try:
         chat = int(outbound.place.chat)
@@ -337,17 +325,13 @@ def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
 
 
 def _reply(message_id: str | None) -> ReplyParameters | None:
-    """Returns the parameters of a reply; a message that can't be answered any more must not keep the answer back."""
     if message_id is None or not message_id.isdecimal():
         return None
     return ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)
 
 
 def _entities(markup_json: str) -> list[MessageEntity] | None:
-    """Returns the formatting of a row.
-
-    Returns None for plain text, and for markup that no version of Remora would have written.
-    """
+    """Returns the formatting of a row; None for plain text, and for markup that no version of Remora wrote."""
     if not markup_json:
         return None
     try:
@@ -365,5 +349,4 @@ def _thread(place: Place) -> int | None:
 
 
 def _is_private(place: Place) -> bool:
-    """Returns whether a chat is private; groups have negative ids."""
     return place.chat.isdecimal()

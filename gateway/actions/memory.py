@@ -86,7 +86,6 @@ class SearchMemory(Arguments):
 
     @property
     def filters(self) -> str:
-        """The filters as they are typed."""
         given = {name: getattr(self, name).replace('"', " ").strip() for name in get_args(FilterName)}
         return " ".join(f'{name}:"{value}"' for name, value in given.items() if value)
 

@@ -219,7 +219,6 @@ class Completions:
         return ApiAnswer(text=text, calls=done.tool_calls, spent=spent, cut=done.finish == "length")
 
     async def context(self, caller: Caller, served: Agent, named: str) -> Context:
-        """Returns the context in which a program reads memory, in its person's conversation with an agent."""
         inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
         where = where_said(inbound, served.spec)
         return await self._roster.stores[served.spec.name].memory.identities.context(where, caller.who)
@@ -227,7 +226,6 @@ class Completions:
     async def _with_memory(
         self, asked: Asked, served: Agent, context: Context, texts: Texts
     ) -> tuple[ChatMessage, ...]:
-        """Returns the program's messages, with the memories that bear on the person's last message."""
         lines = [line async for line in self._lines(asked, served, context, texts)]
         own = asked.instructions or prompt.system(served.voice)
         if lines:
@@ -239,7 +237,6 @@ class Completions:
         return (ChatMessage(role="system", content=own), *asked.talk)
 
     async def _lines(self, asked: Asked, served: Agent, context: Context, texts: Texts) -> AsyncIterator[str]:
-        """Yields a line for each known fact and for each finding, as far as the agent's settings allow."""
         memory, spec = self._roster.stores[served.spec.name].memory, served.spec.memory
         if not spec.enabled:
             return

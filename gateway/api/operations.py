@@ -160,7 +160,6 @@ class Operations:
         }  # fmt: skip
 
     async def _ask_to_forget(self, asking: MemoryRequest, action: Action, given: Arguments) -> JSON:
-        """Asks the person in their own chat whether a memory is to be forgotten."""
         holder = asking.caller.holder
         platform, user_id = (
             (holder.account.platform, holder.account.user_id) if holder else (API, asking.caller.user_id)

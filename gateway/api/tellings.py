@@ -110,7 +110,6 @@ def _keys(asked: Asked, root: Place) -> dict[int, str]:
 
 
 def _bounded(asked: Asked, end: int) -> tuple[tuple[str, str], ...]:
-    """Returns the last messages before the place `end`, as many as there is room for."""
     kept, room = [], _EARLIER
     for one in reversed(asked.talk[:end]):
         room -= len(one.content)

@@ -65,7 +65,6 @@ def add(
     no_pair: bool,
     base_url: str | None,
 ) -> None:
-    """Carries out `remora channels add`, for any platform."""
     if not re.match(AGENT_NAME, channel) or channel == "console":
         fail(
             "--id must consist of lower-case letters, digits, - and _, and can't be console.",
@@ -109,7 +108,6 @@ class _Adding:
     left: str = ""
 
     def carry_out(self, *, pair: bool) -> None:
-        """Meets the bot, writes it into the files and, if asked for, lets in the person who sends the code."""
         variables = self.file.parent / ".env"
         self.left = f"Nothing was changed in {self.file}."
         pairing = _MEET[self.platform](self.token, self.base_url)
@@ -229,10 +227,7 @@ def _check_token(platform: setup.Platform, token: str, bot: BotSettings | None, 
 
 
 def _meet_telegram(token: str, base_url: str) -> _Pairing:
-    """Tells whose token it is, and what its owner should know. Returns the request for the code.
-
-    Raises `ChannelError`.
-    """
+    """Tells whose token it is and what to know of it. Returns the request for the code, or raises `ChannelError`."""
     from channels.telegram import probe
 
     facts = asyncio.run(probe(token, base_url))
@@ -299,7 +294,6 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
 
 
 def _asking(config: Config) -> Config:
-    """Returns the configuration without webhooks: nothing is served over HTTP while a person is let in."""
     channels = config.settings.channels
     bots = tuple(bot.model_copy(update={"webhook": None}) for bot in channels.telegram)
     channels = channels.model_copy(update={"telegram": bots})

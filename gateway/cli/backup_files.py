@@ -42,10 +42,7 @@ async def make(
     say: Callable[[str], None],
     progress: Progress,
 ) -> list[Backup]:
-    """Backs up the stores, one after the other, and drops backups that are too old; with `to` it drops none.
-
-    Raises `NoSuchStore`, `memory.errors.StorageError` and its kin.
-    """
+    """Backs up the stores; without `to`, drops old backups. Raises `NoSuchStore` or `memory.errors.StorageError`."""
     chosen = stores.chosen(name)
     if to is not None and to.suffix == ".db" and len(chosen) > 1:
         raise NoSuchStore("Several databases can't go into one file. Choose one with --store, or give --to a folder.")

@@ -78,10 +78,7 @@ async def examine(
     now: Callable[[], int] = app.now,
     free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> AsyncIterator[Diagnosis]:
-    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked.
-
-    `free` gives the bytes that are free on the disk of a folder.
-    """
+    """Yields the findings, the quick ones first; `outside` asks models and platforms. `free` gives the free bytes."""
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         yield Diagnosis("configuration", "warning", sentence)
@@ -113,7 +110,6 @@ def _existing(folder: Path) -> Path:
 
 
 def disk(folder: Path, free: int) -> Diagnosis:
-    """Judges the bytes that are free for the files in `folder`."""
     text = f"{free / 1e9:.1f} GB free for {folder}"
     if free < _NO_ROOM:
         return Diagnosis("disk", "trouble", text, "Free some space now: what can't be written can't be remembered.")
@@ -244,7 +240,6 @@ def durability(name: str, server: ServerState, *, asked_for: bool) -> Diagnosis:
 
 
 def following(name: str, standby: Standby) -> Diagnosis:
-    """Judges a standby by how far it is behind."""
     about, text = f"{name}: standby {standby.name}", health.lag(asdict(standby))
     if standby.lag_bytes is None:
         return Diagnosis(about, "warning", text, "Let an administrator run `grant pg_monitor to` that role.")
@@ -359,7 +354,6 @@ def _holding(folder: Path, words: bytes) -> list[str]:
 
 
 async def _chat(home: Path, *lines: str) -> str | Diagnosis:
-    """Returns the answer of a chat in the folder `home` to these lines, or why the chat failed."""
     environment: dict[str, str] = {**os.environ, "HOME": str(home), "LANG": "en_US.UTF-8", "LC_ALL": ""}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "chat", "--config", str(home / "config.yaml")),

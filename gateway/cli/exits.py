@@ -28,7 +28,6 @@ class Unusable(Exception):
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Prints an error with its remedy, and exits."""
     click.echo(message, err=True)
     sys.exit(code)
 
@@ -47,10 +46,7 @@ def storage_code(error: StorageError) -> int:
 
 @contextmanager
 def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
-    """Ends the command that fails within the block, with the reason and its code.
-
-    `stopped` is said after Ctrl-C, `in_use` if another process has the store open.
-    """
+    """Ends a command that fails within the block. `stopped` is said after Ctrl-C, `in_use` for a store in use."""
     try:
         yield
     except KeyboardInterrupt:

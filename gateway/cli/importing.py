@@ -160,7 +160,6 @@ def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
 
 
 def session_key(config: Config, owner: Owner, channel: str | None) -> Callable[[str | None], str]:
-    """Returns a function that gives the key of the owner's new session for a thread."""
     named = next((bot.id for bot in config.settings.channels.bots if bot.platform == owner.platform), owner.platform)
     return lambda thread: (
         Place(channel=channel or named, chat=owner.reference, thread=thread or owner.thread).session_key
@@ -257,7 +256,6 @@ def write(exported: Exported, owner: Owner, folder: Path, *, now: int) -> tuple[
 
 
 def _from_plugin(name: str, files: Sequence[Path], mask: Mask) -> Found:
-    """Returns what the importer of an installed package reads from the files."""
     try:
         read: Callable[[bytes, str], Iterable[ImportedItem]] = plugins.load(plugins.IMPORTERS, name)
     except plugins.PluginUnusable as exc:

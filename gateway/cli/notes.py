@@ -30,7 +30,6 @@ class Notes:
 
 
 def beside_agents(config: Config) -> Iterator[Notes]:
-    """Yields the notes beside the default agent's file, and those in folders there named after an agent."""
     folders = {name: config.agents_dir / name for name in config.agents}
     for name, folder in [(config.default_agent, config.agents_dir), *folders.items()]:
         files = tuple(file for file in _MEMORY if (folder / file).is_file())

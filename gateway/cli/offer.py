@@ -88,10 +88,7 @@ async def ollama_models(address: str) -> list[str]:
 
 
 async def context_of(model: ModelSpec) -> int | None:
-    """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say.
-
-    It is asked at the model's own address.
-    """
+    """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say."""
     parts = urlsplit(model.base_url)
     try:
         async with httpx.AsyncClient(timeout=_PATIENCE) as client:

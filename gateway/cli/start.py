@@ -58,10 +58,7 @@ def pace() -> WorkPace:
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
-    """Ends the start: sets up the logs as configured and returns their file, or None for stderr. Crashes are redacted.
-
-    With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
-    """
+    """Sets up the logs and returns their file, or None for stderr; `beside_chat` they never go to the terminal."""
     from gateway.ops import telemetry
     from memory.child import map_large_blocks
     from memory.text.secrets.redact import redact

@@ -103,7 +103,6 @@ def _came_alone(call: Call, memory: Memory) -> str:
 
 
 def _set_aside(call: Call, shown: Shown) -> str:
-    """Returns the text saying that a memory is archived and, as far as it is known, why."""
     if shown.made_into:
         return call.texts("night.aside.merged", ids=ids_of(call, shown.made_into))
     if shown.set_aside_by is not None and shown.set_aside_by.job == "decay":
@@ -112,13 +111,11 @@ def _set_aside(call: Call, shown: Shown) -> str:
 
 
 def ids_of(call: Call, rows: Sequence[Memory]) -> str:
-    """Returns the ids of memories, at most the first `_MADE_OF`."""
     more = [call.texts("why.more", count=len(rows) - _MADE_OF)] if len(rows) > _MADE_OF else []
     return ", ".join([*(memory.short_id for memory in rows[:_MADE_OF]), *more])
 
 
 def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
-    """Returns the versions of a memory as lines, each with its text and the time it held."""
     lines = [call.texts("memory.history")]
     for memory in rows:
         said = {"id": memory.short_id, "said": excerpt(call.phrase(memory), _ALONE)}
@@ -131,7 +128,6 @@ def versions(call: Call, rows: Sequence[Memory]) -> list[str]:
 
 
 def source_line(call: Call, source: Source) -> str:
-    """Returns a line about a source message of a memory: its author, its date, its beginning and its link."""
     date = call.texts.date(source.said_at)
     if source.text is None:
         return call.texts("memory.source_erased", date=date)

@@ -30,7 +30,6 @@ _HARDLY = 0.1
 
 
 async def show_list(call: Call, rest: str) -> None:
-    """Shows the list that `rest` asks for: it names a part, filters, a page, or any of them."""
     asked = await call.filters(rest)
     if asked is None:
         return
@@ -90,7 +89,6 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
 
 
 def _next(filters: Filters, asked: str, page: int) -> str:
-    """Returns the text to type for a page: its number follows the words, and filters come last."""
     if not filters.given:
         return f"{asked} {page}".strip()
     return replace(filters, words=f"{filters.words} {page}".strip()).written
@@ -124,7 +122,6 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
 
 
 async def search_page(call: Call, query: str, page: int = 1) -> None:
-    """Shows one page of the hits for a query; filters without words ask for a list."""
     asked = await call.filters(query)
     if asked is None:
         return

@@ -26,7 +26,6 @@ T = TypeVar("T")
 
 
 async def show_runs(call: Call, _rest: str) -> None:
-    """Shows the runs that changed something here, newest first; a run over several linked accounts is shown once."""
     runs = _by_run(await call.memory.jobs.mine(call.context, limit=4 * _RUNS))[:_RUNS]
     if not runs:
         await call.say(call.texts("night.none"))
@@ -56,7 +55,6 @@ async def show_run(call: Call, typed: str) -> None:
 
 
 async def undo(call: Call, typed: str) -> None:
-    """Undoes a run, as far as nobody has changed its rows since."""
     if not _may(call):
         await call.say(call.texts("night.admins"))
         return
@@ -81,10 +79,7 @@ async def undo(call: Call, typed: str) -> None:
 
 
 async def preview(call: Call, typed: str) -> None:
-    """Shows what a job would do here now.
-
-    If the job needs a model, the model is asked, and the tokens it took are shown.
-    """
+    """Shows what a job would do here now; a job with a model asks it, and the tokens that took are shown."""
     job, jobs = typed.lower(), call.memory.jobs
     if not _may(call):
         await call.say(call.texts("night.admins"))

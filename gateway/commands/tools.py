@@ -54,7 +54,6 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
 
 
 async def _accept(call: Call, typed: str) -> None:
-    """Takes changed tools that were shown under the code behind their name; shows them otherwise."""
     name, code = [*typed.split(maxsplit=1), ""][:2]
     source = next((each for each in call.agent.sources if each.name == name), None)
     if not (call.admin or call.trusted):

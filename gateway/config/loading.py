@@ -244,7 +244,6 @@ class _Loader:
         return settings
 
     def agents(self, folder: Path) -> list[_Agent]:
-        """Returns the agents in `folder`, or the shipped agent if it holds none."""
         try:
             files = sorted(folder.iterdir()) if folder.exists() else []
         except (OSError, ValueError) as error:
@@ -327,7 +326,6 @@ class _Loader:
                     self._report(agent.read, ("tasks", number, "at"), f"can't be read: {exc}", fix)
 
     def check_bots(self, settings: Settings) -> None:
-        """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""
         ids: dict[str, str] = {"console": "the terminal's", "api": "that of programs"}
         tokens: dict[str, str] = {}
         for bot, here in _bots(settings):
@@ -370,7 +368,6 @@ class _Loader:
                 self._report(self._main, (*here, "webhook"), message, fix, show=False)
 
     def check_api(self, settings: Settings) -> None:
-        """Reports an API without a server, one that others reach by a name it does not know, and keys given twice."""
         api, http = settings.api, settings.http
         if not api.enabled or not (self._sound("api") and self._sound("http")):
             return
@@ -450,10 +447,7 @@ class _Loader:
             self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
 
     def _sound(self, option: str) -> bool:
-        """Returns whether a top-level option is correct in config.yaml or absent from it.
-
-        Only then can it be checked further.
-        """
+        """Returns whether a top-level option is correct or absent, so that it can be checked further."""
         if self._main is None:
             return True
         data = self._main.document.data
@@ -575,10 +569,7 @@ class _Loader:
         self.problems.append(Problem(file=self._env_file, line=line, key="", value=None, message=message, fix=fix))
 
     def _bytes(self, path: Path) -> bytes | None:
-        """Returns the file's bytes, cut just above the accepted size.
-
-        Returns None when the file can't be read, and notes the problem.
-        """
+        """Returns the file's bytes, cut just above the accepted size; None, and a problem, when it can't be read."""
         try:
             if path.is_dir():
                 fix = "remove the folder, or name another file"

@@ -74,10 +74,7 @@ class Web:
 
 @dataclass(slots=True, kw_only=True)
 class WebTools:
-    """The tools of one turn. `named` are the texts in which people may have named addresses.
-
-    `used` tells whether the turn has read the web, or tried to.
-    """
+    """The tools of one turn; people may have named addresses in `named`. `used`: the web was read, or tried."""
 
     web: Web
     named: Sequence[str]
@@ -175,10 +172,7 @@ def naming(messages: Iterable[Message]) -> list[str]:
 
 
 def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Returns a turn's traffic as history keeps it: pages that were read are reduced to their addresses.
-
-    So a page enters one answer, and is not read as history when the person goes on talking.
-    """
+    """Returns traffic as history keeps it: a page that was read enters one answer, then only its address stays."""
     return [
         replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
         if message.role == "tool" and _holds_words(message.content)

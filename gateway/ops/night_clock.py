@@ -124,20 +124,14 @@ class Worker:
         self._woken.set()
 
     def ask(self, agent: str, job: str) -> str:
-        """Queues a job for an agent, after the job under way; returns the period that names the run.
-
-        The agent must have the job in its timetable's `has`.
-        """
+        """Queues a job that the agent `has` after the job under way. Returns the period that names the run."""
         wanted = self._by_hand(agent, job)
         self._asked.append(wanted)
         self._woken.set()
         return wanted.period
 
     async def run(self, agent: str, job: str) -> Run | None:
-        """Runs a job that the agent `has` now; None while it is under way.
-
-        Raises `StorageError` when the store fails.
-        """
+        """Runs a job that the agent `has` now; None while it is under way. Raises `StorageError`."""
         return await self._run(self._by_hand(agent, job))
 
     def missing(self, agent: str, job: str) -> str | None:
@@ -148,15 +142,11 @@ class Worker:
         return "memory.manner" if has - {TIDY} else "memory.enabled"
 
     def planned(self, agents: Collection[str]) -> list[Planned]:
-        """Returns the next run of each job for these agents, in the order of the night."""
         now = self._now()
         return [one for agent in self.agents if agent.agent in agents for one in planned(agent, self.jobs, now=now)]
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Runs due jobs whenever woken; first, once the start has settled, the missed ones. Never ends.
-
-        If several processes use the store, one of them does this at a time.
-        """
+        """Runs due jobs whenever woken, the missed ones once the start has settled. One process does this at a time."""
         await sleep(_SETTLED)
         self._memory.share.on("job", self._asked_elsewhere)
         await self._memory.loops.run(
@@ -241,10 +231,7 @@ class Worker:
     async def _alone(
         self, act: Callable[[], Awaitable[Run | None]], agent: str, job: str, *, anyway: bool = False
     ) -> list[Run]:
-        """Runs one job of an agent; an error is logged and holds up no other job.
-
-        It is run `anyway`, although it failed a moment ago, if a person asks for it.
-        """
+        """Runs one job; an error is logged and holds up no other. `anyway`: also if it failed a moment ago."""
         run = await self._memory.loops.alone(_LOOP, f"{job} of {agent}", act, anyway=anyway)
         return [] if run is None else [run]
 
@@ -308,10 +295,7 @@ def by_hand(zone: ZoneInfo, now: int) -> str:
 async def ticking(
     workers: Sequence[Worker], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[Callable[[], None]]:
-    """Runs the workers while the block runs, and gives a function to call when their timetables have changed.
-
-    At its end they are stopped where they are; the next start goes on from there.
-    """
+    """Runs the workers while the block runs, and gives a function to call when their timetables have changed."""
     # Imported here: only a long-running process needs a scheduler.
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
     from apscheduler.triggers.cron import CronTrigger

@@ -124,10 +124,7 @@ def configure(
 
 
 def tell_errors(tell: Callable[[str], None], *, redact: Callable[[str], str]) -> None:
-    """Tells each error in one redacted line, besides logging it. Call it after `configure`, which would undo it.
-
-    `tell` may be called in any thread.
-    """
+    """Tells each error in one redacted line, in any thread. Call it after `configure`, which would undo it."""
     handler = _ToPerson(tell, redact)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -151,10 +148,7 @@ def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
 
 
 def log_crashes() -> None:
-    """Logs an exception that ends the process (as `process.crashed`) instead of printing it unredacted.
-
-    Ctrl-C keeps Python's own handling.
-    """
+    """Logs an exception that ends the process instead of printing it unredacted. Ctrl-C keeps Python's own handling."""
     sys.excepthook = _log_crash
 
 

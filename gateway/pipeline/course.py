@@ -186,10 +186,7 @@ class Course:
 
 
 class Stops:
-    """The answers under way, by session key. Each has `seconds`.
-
-    A stop reaches an answer wherever it is by then: at once, or where its next `deadline` begins.
-    """
+    """The answers under way, `seconds` each; a stop reaches them at once, or where the next `deadline` begins."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -224,7 +221,6 @@ class Stops:
         return True
 
     def was_stopped(self, session_key: str) -> bool:
-        """Returns whether the person stopped the session's turn. Reports each stop only once."""
         stopped = session_key in self._stopped
         self._stopped.discard(session_key)
         return stopped

@@ -51,10 +51,7 @@ class Outcomes:
         self._defang = defang
 
     async def cut_off(self, course: Course, notice: str, error: str, *, retry: bool = False) -> Outcome:
-        """Returns the outcome of a turn that was stopped or failed.
-
-        The shown part of the answer stays with `notice` after it. Without any, `notice` is all.
-        """
+        """Returns the outcome of a turn that was stopped or failed: what was shown of the answer, and `notice`."""
         offered = (Button(label=course.texts("retry.button"), data=f"{_RETRY} {course.turn.id}"),) if retry else ()
         # A secret that begins in what is kept may end behind it.
         streamed = "".join(course.streamed)[: 2 * _LONGEST_PARTIAL]
@@ -152,7 +149,6 @@ def is_nothing(outcome: Outcome) -> bool:
 
 
 def spent_on(completions: Sequence[Completion]) -> Spent:
-    """Returns the cost of several calls under the name of the last one's model."""
     every = [spent(completion) for completion in completions]
     costs = [one.cost for one in every if one.cost is not None]
     return replace(
@@ -190,7 +186,6 @@ def _closed(shown: str) -> str:
 
 
 def _unread(course: Course) -> list[str]:
-    """Returns a line for the person about each attachment that could not be read or seen."""
     served, lines = course.served, []
     for attached in (attached for beside in course.attached for attached in beside):
         if (why := obstacle(attached, blind=not served.sees)) is not None:

@@ -44,10 +44,7 @@ class Progress:
         after_seconds: float,
         safe: Callable[[str], str],
     ) -> None:
-        """After `after_seconds` a placeholder is shown, if the channel can edit it.
-
-        `safe` returns the part of a growing text that may be shown.
-        """
+        """After `after_seconds` a placeholder is shown. `safe` returns the part of a growing text that may be shown."""
         self._mailbox = mailbox
         self._channel = channel
         self._place = place
@@ -111,7 +108,6 @@ class Progress:
                 await self._channel.revise(self._place, reference, await asyncio.to_thread(self._safe, shown))
 
     async def _lost(self) -> OutboxRow | None:
-        """Returns the placeholder that an earlier run may have shown, if its platform would recognise it."""
         if self._channel.capabilities.resend != "same":
             return None
         return await self._mailbox.lost_placeholder(self._turn_id)

@@ -47,10 +47,7 @@ class Refusals:
             self._put(session_key, replace(self.of(session_key), last=True))
 
     def answered(self, session_key: str, reply: Reply, message_id: int) -> None:
-        """Notes that a turn beginning with this message was answered, perhaps once something was spared.
-
-        After a failure that may pass, the next turn is read whole once more.
-        """
+        """Notes that a turn was answered. After a failure that may pass, the next turn is read whole once more."""
         known = self.of(session_key)
         if reply.spared == "before":
             # Later turns are read from this one on, with their calls.

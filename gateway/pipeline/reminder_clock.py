@@ -112,7 +112,6 @@ class ReminderClock:
             self._reached[task.key] = self._owed[task.key] = at
 
     async def _begin_owed(self, task: StandingTask) -> None:
-        """Begins a standing task whose time has come, if need be with a later try."""
         await self._begin_standing(task, self._owed[task.key])
         del self._owed[task.key]
 
@@ -132,7 +131,6 @@ class ReminderClock:
             self._store.delivery.wake(session_key)
 
     async def _remind(self) -> float:
-        """Shows the reminders that are due by now. Returns the seconds until it has to look again."""
         tried: set[int] = set()
         while (reminder := await self._reminders.next_due(besides=tried)) is not None:
             assert reminder.next_at is not None

@@ -278,7 +278,6 @@ class TurnRequest:
         return "\n".join([shown, *inlined.get(message.id, ())])
 
     def _originals(self) -> Mapping[int, str]:
-        """Returns the unmasked words of this turn's messages, by message id."""
         return {
             message.id: in_words(one.original, beside)
             # In a retry, `turn.said` holds the old messages, while `heard` holds the command to answer them again.
@@ -319,13 +318,11 @@ class TurnRequest:
         return found
 
     def _inlined_again(self, tokens: int) -> Iterator[str]:
-        """Yields the texts of files that left the window and are spoken of again, as far as they fit."""
         files = [(key, one) for key in sorted(self.view.again) for one in self.view.again[key] if one.state == "text"]
         texts = inline([(key, one.text) for key, one in files], tokens, self.served.gauge.count)
         yield from (_fenced(label(one), text) for (_, one), text in zip(files, texts, strict=True) if text)
 
     def _pictures_again(self) -> tuple[Picture, ...]:
-        """Returns the pictures that left the window and are spoken of again, as far as there is room."""
         if not any(model.sees for model in self.served.spec.models):
             return ()
         shown = _newest_pictures(self.view.attached, self.limits.pictures)
@@ -392,7 +389,6 @@ def _longest(message: Message, tokens: int) -> int:
 
 
 def _is_unnoted(window: Sequence[Message]) -> bool:
-    """Returns whether people have disclosed something in a talk in which no tool has kept anything for long."""
     answers = [message.id for message in window if message.role == "assistant" and message.text.strip()]
     if len(answers) < _UNNOTED:
         return False
@@ -413,7 +409,6 @@ def _fenced(named: str, text: str) -> str:
 def _newest_pictures(
     attached: Mapping[int, Sequence[Attached]], most: int, room: int = _PICTURE_BYTES
 ) -> dict[int, tuple[Picture, ...]]:
-    """Returns the newest pictures, at most `most` in `room` bytes, by the id of the message they came with."""
     newest: dict[int, tuple[Picture, ...]] = {}
     left = most
     for key in sorted(attached, reverse=True):

@@ -153,7 +153,6 @@ class Toolbox:
         )
 
     def of_the_web(self, names: Sequence[str], *, agreed: bool = False) -> tuple[Tool, ...]:
-        """Returns the tools of the web among `names`, or as they are once a person has `agreed`."""
         offered = self.web.tools(names) if self.web is not None else ()
         return tuple(
             replace(tool, run=partial(self._fetch, tool)) if tool.name == FETCH and not agreed else tool
@@ -161,7 +160,6 @@ class Toolbox:
         )
 
     async def _fetch(self, tool: Tool, n: int, i: int, arguments: FetchArguments) -> str:
-        """Fetches an address that was named. Asks the person about another, unless a page may have made it up."""
         assert self.web is not None
         if self.web.may_ask(arguments):
             asking = ForeignTool(
@@ -177,7 +175,6 @@ class Toolbox:
         return await self.web.fetch(n, i, arguments)
 
     async def _use(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
-        """Calls a tool that is not ours, once."""
         calls = self.memory.outside_calls
         result = await calls.begin(self.turn, n, i, tool.name)
         if result is None:
@@ -309,8 +306,6 @@ class Toolbox:
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 
     async def _numbered(self, n: int, i: int, arguments: RemindersArguments, reading: Reading | None) -> int | None:
-        """Carries out the call and returns the number of the reminder; None for one that was cancelled."""
-
         def act(edits: Edits) -> str:
             reminding = edits.reminding
             due = None if reading is None else due_of(reading)

@@ -107,10 +107,7 @@ class TurnRunner:
         turn_id: int | None,
         exempt: bool = False,
     ) -> None:
-        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
-
-        An `exempt` person has no allowance to keep. Raises `Withdrawn` if there is nothing to answer any more.
-        """
+        """Answers a burst of messages of a person. `turn_id` names a turn to resume. Raises `Withdrawn` without any."""
         course = await self._opened(served, where, who, heard, channel, turn_id)
         try:
             outcome = await self._outcome(course, exempt=exempt)
@@ -131,7 +128,6 @@ class TurnRunner:
         channel: Channel | None,
         turn_id: int | None,
     ) -> Course:
-        """Claims the messages for a turn, or resumes the one that has them."""
         attached = [
             await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
         ]
@@ -173,10 +169,7 @@ class TurnRunner:
         return messages
 
     async def _mask(self, served: Agent, heard: Sequence[Heard]) -> Callable[[str], str]:
-        """Returns a function that masks secrets. The secrets of `heard`, known only in RAM, are masked by value.
-
-        An agent without a model answers with its own words and masked ones alone, so nothing is left to mask there.
-        """
+        """Returns a function that masks secrets; those of `heard` by value. Without a model nothing is left to mask."""
         if served.offline:
             return str
         return await asyncio.to_thread(self._masking, [one.original for one in heard if one.original is not None])
@@ -205,10 +198,7 @@ class TurnRunner:
             return await cut_off(course, notice, "deadline", retry=True)
 
     async def _refusal(self, course: Course, *, exempt: bool) -> str:
-        """Returns the words for a person who has used up the day's allowance; "" if something is left.
-
-        A turn that was interrupted after it had begun to cost something is finished.
-        """
+        """Returns words for a used-up allowance, else ""; a turn that has begun to cost something is finished."""
         served, allowance = course.served, course.served.spec.allowance
         free = served.offline or (exempt and not allowance.admins)
         if free or course.turn.steps or not allowance.portions:
@@ -218,10 +208,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _listener(self, course: Course) -> AsyncIterator[OnText | None]:
-        """Yields a callback that shows the growing answer in the way the channel supports, or None.
-
-        A secret can be recognized only once it is complete, so an answer that may repeat a secret is not streamed.
-        """
+        """Yields a callback that shows the growing answer, or None: one that may repeat a secret is not streamed."""
         channel, place, turn_id = course.channel, course.heard[0].inbound.place, course.turn.id
         secret = any(one.original is not None for one in course.heard)
         may_be_silent = course.heard[0].inbound.task is not None
@@ -375,10 +362,7 @@ class TurnRunner:
         return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     async def _finish(self, course: Course, outcome: Outcome) -> Afterwards:
-        """Commits the outcome. A task that failed or has nothing to tell shows nothing.
-
-        After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
-        """
+        """Commits the outcome. After an answer, the person is asked about facts in doubt in a message of its own."""
         turn, view, texts = course.turn, course.view, course.texts
         self.tally.counts["turn", outcome.error or "answered"] += 1
         self.tally.counts["recalled", ""] += len(view.recall.items) if view is not None else 0
@@ -398,7 +382,6 @@ class TurnRunner:
         return await self._memory.turns.finish(turn, view, shown, ending=ending)
 
     def _compact(self, course: Course, after: Afterwards) -> None:
-        """Sums up the conversation in the background if its window is nearly full."""
         if course.shares is None or not course.served.compacts:
             return
         bounds, texts, channel = course.served.bounds(course.shares), course.texts, course.channel
@@ -412,10 +395,7 @@ class TurnRunner:
 
 
 def _lately(served: Agent, turn: Turn, language: Language) -> int:
-    """Returns how many of the person's latest messages are read: few if they ask an agent without a model nothing.
-
-    They may ask in their own language or in `language`.
-    """
+    """Returns how many of the latest messages are read: few if they ask an agent without a model nothing."""
     if served.asks is None:
         return 0
     text = own_words("\n".join(message.text for message in turn.said))
@@ -426,10 +406,7 @@ def _lately(served: Agent, turn: Turn, language: Language) -> int:
 
 
 def _language(turn: Turn, view: TurnMaterial) -> str | None:
-    """Returns the person's own language, else the one they wrote last; None if they wrote none that shows.
-
-    Right after a new conversation began, recalled messages of earlier ones show it.
-    """
+    """Returns the person's own language, else the one they wrote last, in earlier conversations if need be."""
     if chosen := spoken(turn.context.speaker.language, ""):
         return chosen
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}

@@ -67,10 +67,7 @@ class Waiting:
 
 
 class Backlog:
-    """The rows of all stores.
-
-    `set_aside` takes out one that is not to be answered now, and `queue` queues another, at once.
-    """
+    """The rows of all stores: `set_aside` takes out those not to be answered now, `queue` queues the others."""
 
     def __init__(
         self,
@@ -107,10 +104,7 @@ class Backlog:
             self._ended |= rows
 
     async def look(self, store: Store, session_key: str | None = None) -> None:
-        """Queues the unanswered rows of a session, or of all, if this process holds it and has them not in hand.
-
-        Raises `StorageError`.
-        """
+        """Queues the unanswered rows of sessions that this process holds, unless in hand. Raises `StorageError`."""
         async with self._looking:
             self._ended.clear()
             rows: list[InboxRow] = []
@@ -166,7 +160,6 @@ class Backlog:
         self.look_later(store)
 
     def look_later(self, store: Store, seconds: float | None = None) -> None:
-        """Looks again after a while, until it succeeds."""
         if self._closing:
             return
         task = asyncio.create_task(self._again(store, self._retry_seconds if seconds is None else seconds))
@@ -186,7 +179,6 @@ class Backlog:
                 return
 
     async def close(self) -> None:
-        """Queues nothing more."""
         self._closing = True
         for retry in self._retries:
             retry.cancel()

@@ -79,10 +79,7 @@ class Dispatch:
         unhear: Callable[[Inbound], None],
         reload: Reload | None = None,
     ) -> None:
-        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
-
-        `unhear` drops the lines that a message's author said to others. `reload` reads the configuration anew.
-        """
+        """`stop` ends the answer in a place after a word to the person, `unhear` drops lines to others."""
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
@@ -93,10 +90,7 @@ class Dispatch:
         self._reload = reload
 
     async def answered(self, waiting: Waiting) -> bool:
-        """Handles a command, a press, or the person's answer to a question.
-
-        Returns False for ordinary talk, and for the yes to a call of a tool, after which the model goes on.
-        """
+        """Handles a command, press or answer; False for ordinary talk and a yes after which the model goes on."""
         if waiting.late and await self._told_before(waiting):
             return True
         calls, row = waiting.store.memory.outside_calls, waiting.heard.inbox_id
@@ -298,7 +292,6 @@ class Dispatch:
             await turns.run(served, where, who, [heard], channel, turn_id=turn_id, exempt=exempt)
 
     async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
-        """Returns the command being typed; None if its author may not speak or is not known yet."""
         typed = table.parse(inbound.text)
         if typed is None:
             return None

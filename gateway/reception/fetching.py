@@ -47,10 +47,7 @@ class Fetching:
         task.add_done_callback(looked)
 
     async def done(self, batch: Sequence[Waiting]) -> None:
-        """Waits until the attachments of these messages are understood.
-
-        Raises `StorageError` if they can't be kept.
-        """
+        """Waits until the attachments of these messages are understood. Raises `StorageError` if they can't be kept."""
         for waiting in batch:
             if waiting.heard.inbound.attachments:
                 self.begin(waiting)  # once more if the store failed before

@@ -78,11 +78,7 @@ class Intake:
         self._stale_ms = int(stale_hours * 3_600_000)
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
-        """Commits a message.
-
-        Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
-        `StorageError`.
-        """
+        """Commits a message. Returns "held" if it is too old to be answered unasked. Raises `StorageError`."""
         long = sum(map(len, _texts_of(inbound))) > _LONG
         heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
@@ -104,10 +100,7 @@ class Intake:
         return replace(heard, inbox_id=inbox_id)
 
     async def set_aside(self, store: Store, row: InboxRow) -> bool:
-        """Sets aside an inbox row that an earlier run left, if it is not to be answered now. Returns whether it did.
-
-        A row is set aside if it can't be read, or is so old that a person must ask for its answer.
-        """
+        """Sets aside an earlier run's row that can't be read or is too old. Returns whether it did."""
         inbound = _parsed(row.payload)
         if inbound is None:
             log.error("inbox.unreadable", row=row.id, kept="set aside as dead")
@@ -173,7 +166,6 @@ class Intake:
         return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
-        """Removes the memories that a running turn learns from deleted messages, once the turn is over."""
         key = place.session_key
         await self._lanes.idle(key)
         try:
@@ -182,10 +174,7 @@ class Intake:
             log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
 
     def _masked(self, inbound: Inbound) -> Heard:
-        """Returns the message with its secrets masked. The original text stays beside it, in RAM only.
-
-        This is the place that bounds what the rest of the pipeline reads, and what is stored, of a message.
-        """
+        """Returns the message with its secrets masked and its length bounded; the original text stays in RAM only."""
         text = kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
         safe = replace(
             inbound,

@@ -60,10 +60,7 @@ class _Lane(Generic[T]):
 
 
 class Lanes(Generic[T]):
-    """The lanes of all sessions.
-
-    `handle` gets each batch and must not raise. At most `concurrent` lanes of a group work at a time.
-    """
+    """The lanes. `handle` gets each batch and must not raise. At most `concurrent` lanes of a group work at a time."""
 
     def __init__(self, handle: Callable[[str, list[T]], Awaitable[None]], *, concurrent: int, limit: int) -> None:
         self._handle = handle
@@ -96,10 +93,7 @@ class Lanes(Generic[T]):
         return False
 
     def take_out(self, key: str, which: Callable[[T], bool]) -> list[T]:
-        """Removes the waiting items of a lane for which `which` is true, and returns them.
-
-        They are not handled any more.
-        """
+        """Removes the waiting items of a lane for which `which` is true, unhandled, and returns them."""
         lane = self._lanes.get(key)
         if lane is None:
             return []

@@ -135,7 +135,6 @@ class Router:
             await self._backlog.look(store)
 
     async def look(self, store: Store) -> None:
-        """Queues the unanswered rows that this process has not in hand. Raises `StorageError`."""
         await self._backlog.look(store)
 
     def answers(self, session_key: str) -> bool:
@@ -162,10 +161,7 @@ class Router:
             self._backlog.look_later(store)
 
     async def hold(self, store: Store, key: str, heard: Heard | None = None) -> _Held:
-        """Holds a session, unless another process answers there, and takes up the work left in it.
-
-        Returns the answer of `OwnShare.hold`. Asks for a place that only this process can reach. Raises `StorageError`.
-        """
+        """Holds a session and takes up the work left in it, as `OwnShare.hold` does. Raises `StorageError`."""
         channel = self._channels.get(Place.from_session_key(key).channel)
         # A message about which only this process knows something would lose that on the way to another.
         spread = (
@@ -182,10 +178,7 @@ class Router:
         return held
 
     async def took(self, store: Store, keys: Collection[str]) -> None:
-        """Takes up the work that others have left in sessions, except messages. Raises `StorageError`.
-
-        What it can't take up stays among `OwnShare.fresh`, and is found there by looking.
-        """
+        """Takes up work in sessions, except messages; what fails stays in `OwnShare.fresh`. Raises `StorageError`."""
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
         await store.memory.learner.take_over(keys)
@@ -208,7 +201,6 @@ class Router:
         return await self._policy.may_speak(inbound, self._access.state)
 
     def is_admin(self, inbound: Inbound) -> bool:
-        """Returns whether a message has an admin's rights on its channel, or on that of the account it is sent with."""
         return self._policy.is_admin(inbound)
 
     # Calls of channels ------------------------------------------------------------------------------------------
@@ -355,10 +347,7 @@ class Router:
             self._buckets.give_back(self._whose(inbound))
 
     def _whose(self, inbound: Inbound) -> tuple[str, ...]:
-        """Returns the key of the rate: the author, and for late messages the place too.
-
-        Late messages arrive in order only within one place.
-        """
+        """Returns the key of the rate: the author, with the place for late messages, which are in order only there."""
         late = inbound.pressed is None and self._now() - inbound.sent_at > _PROMPT_MS
         return (inbound.channel, inbound.author_id, *((inbound.place.session_key,) if late else ()))
 
@@ -422,7 +411,6 @@ class Router:
                 await self._unsaved(key, [waiting], exc)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
-        """Queues an unanswered row of a store, unless it is in hand."""
         if not self._backlog.take(store, row.id):
             return
         try:
@@ -552,10 +540,7 @@ class Router:
         await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id, exempt=exempt)
 
     async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
-        """Stops the running answer in a place and the person's waiting messages there. Returns False without any.
-
-        `announce` tells the person first, so that the effects of the stop are shown after it.
-        """
+        """Stops the running answer in a place and the person's waiting messages there. Returns False without any."""
         key = inbound.place.session_key
         waiting = self._lanes.take_out(
             key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
@@ -625,6 +610,5 @@ def _asks_to_forget(inbound: Inbound) -> bool:
 
 
 def _is_aside(inbound: Inbound) -> bool:
-    """Returns whether no turn answers the message, because it is an edit or has no content."""
     empty = not inbound.text.strip() and not inbound.attachments
     return inbound.edited or (inbound.pressed is None and empty)

@@ -136,7 +136,6 @@ class Sharing:
         self._woken.set()
 
     def _show(self, key: str) -> None:
-        """Shows the rows of a session that another process can't reach, if this one can."""
         if self._router.reaches(Place.from_session_key(key)):
             self._store.delivery.wake(key)
 

@@ -54,7 +54,6 @@ class Unstored:
 
 
 async def _shown(inbound: Inbound, showing: Awaitable[None]) -> None:
-    """Awaits what shows a text. As the channel's boundary, it lets no error out."""
     try:
         await showing
     except ChannelError as exc:

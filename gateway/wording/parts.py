@@ -25,15 +25,11 @@ class ListedPart(Group):
 
 @cache
 def part_of(named: str) -> ListedPart | None:
-    """Returns the part that people call `named` in any language; None if there is none.
-
-    "tier 2", "facts" and 健康 are such names.
-    """
+    """Returns the part that people call `named` in any language ("tier 2", "facts", 健康); None if there is none."""
     return _parts().get(named.casefold().replace(" ", ""))
 
 
 def means(text: str, word: Word) -> bool:
-    """Returns whether a text is a `word` in any language."""
     return text.strip().casefold() in _words(word)
 
 

@@ -28,10 +28,7 @@ def wording(language: Language) -> dict[str, Any]:
 
 
 def say(key: str, value: str, *, language: Language) -> str:
-    """Returns the fact `key` = `value` as said to the person in `language`, without a capital letter or a full stop.
-
-    `key` is normalised, as facts are stored.
-    """
+    """Returns the fact `key` (normalised) = `value` as said to the person, without a capital letter or a full stop."""
     if _denial().match(value) and _denying(key).match(value):
         return f"{key}: {value}"
     head, tail = _phrase(key, language)
@@ -39,7 +36,6 @@ def say(key: str, value: str, *, language: Language) -> str:
 
 
 def _phrase(key: str, language: Language) -> tuple[str, str]:
-    """Returns the parts of the phrase before and after a value of this key."""
     words = wording(language)
     phrase: str | None = words["phrases"].get(key)
     thing = key.removeprefix("favourite-")
@@ -150,10 +146,7 @@ _DENYING: Final = frozenset({"dislikes", "boundary"})
 
 
 def tell(memory: Memory, context: Context, *, language: Language) -> str:
-    """Returns a memory as told to the person who asks.
-
-    It reads "you …" if it is about them, else it begins with the name of the person it is about.
-    """
+    """Returns a memory as told to the person who asks: "you …" about them, else with the name of whom it is about."""
     if memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves):
         return say(memory.key, memory.value, language=language)
     return f"{memory.subject_name}: {memory.key}: {memory.value}"

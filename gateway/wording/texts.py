@@ -90,10 +90,7 @@ def spoken(own: str | None, default: Language) -> Language:
 
 
 def written_in(text: str, default: Language) -> Language:
-    """Returns the language `text` is written in; `default` if that is not clear.
-
-    Characters that Chinese and Japanese share are Japanese where that is the default.
-    """
+    """Returns the language of `text`, else `default`; characters shared by Chinese and Japanese go by `default`."""
     return spoken(last_language([(text, language_of(own_words(text))), ("", default)]), default)
 
 
