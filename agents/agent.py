@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import structlog
 
-from agents import marks, tools
+from agents import tools
 from agents.budget import Gauge, size
 from agents.calls import arguments_in, tool_named
 from agents.llm import (
@@ -37,7 +37,7 @@ from agents.llm import (
     ToolCall,
     ToolSpec,
 )
-from agents.marks import unmarked
+from agents.prompt import outside, unmarked
 from agents.providers.roles import without_tools
 from agents.spec import TurnSpec
 from agents.tools import Tool
@@ -243,7 +243,7 @@ async def answered(
     result = await tools.call(offered, wanted, step=step, index=index)
     result = await asyncio.to_thread(lambda: unmarked(redact(result)))
     tool = tools.named(offered, wanted.name)
-    return marks.outside(tool.origin, result) if tool is not None and tool.origin else result
+    return outside(tool.origin, result) if tool is not None and tool.origin else result
 
 
 def _beside(offered: Sequence[Tool], wanted: ToolCall) -> bool:

@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeAlias
 
 import click
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from bench.recording import BOT, BadRecording, Recorded, Recording, read
 from channels.base import Capabilities, Channel, ChannelError, Host, Inbound, Outbound
 from gateway import app

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import httpx
 
 from agents import skills
-from agents.foreign import ToolSource
+from agents.budget import count_tokens
 from agents.own_tools import OwnTools, UnusableTool
 from agents.servers import Servers
 from agents.skills import UnusableSkill
 from agents.spec import AgentSpec, WebToolName
-from agents.tokens import count_tokens
+from agents.tools import ToolSource
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
 from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
-from gateway.api.places import agent_in
+from gateway.api.callers import agent_in
 from gateway.bots import rules
 from gateway.config.loading import WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import TranscriberSettings

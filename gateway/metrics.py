@@ -17,9 +17,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from agents.spans import BOUNDS, Durations
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
-from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
 from memory.chat.stats import StoreFigures
 from memory.errors import StorageError

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import httpx
 
 from agents import budget, plugins
-from agents.budget import Gauge
+from agents.budget import Gauge, count_tokens
 from agents.chain import Chain, Member
 from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
 from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec, SessionSpec
-from agents.tokens import count_tokens
 from gateway.bots import unusable_part
 from gateway.pipeline.course import Agent
 from gateway.pipeline.outcome import spent_on

@@ -27,12 +27,11 @@ from channels.base import Channel, Health, Hook
 from gateway import app, bots, warming
 from gateway.config.loading import Config
 from gateway.ops import health, http
-from gateway.ops.background import beside
+from gateway.ops.background import beside, trimming
 from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
 from gateway.ops.stalls import Stalls, of_running_loop
-from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
 from gateway.reception.router import Router

@@ -118,7 +118,7 @@ VENDORS = {
     "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},
     "markdown_it": {"channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
-    "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},
+    "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
         "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",

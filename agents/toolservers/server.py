@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import structlog
 
-from agents.foreign import CHANGED, INSTALL, ChangedTools, ForeignTool, installed
 from agents.spec import ServerSpec
-from agents.tools import JsonObject, ToolError
+from agents.tools import CHANGED, INSTALL, ChangedTools, ForeignTool, JsonObject, ToolError, installed
 from agents.toolservers import definitions
 from agents.toolservers.definitions import Definition
 from agents.toolservers.session import Connection, OutcomeUnknown, connected

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from agents.spec import ServerSpec
 from agents.tools import ToolError
-from agents.toolservers import definitions, relay, results
+from agents.toolservers import definitions, relay
 from agents.toolservers.addresses import resolved_forbidden
 from agents.toolservers.definitions import Definition
 from agents.toolservers.relay import Allowance
@@ -95,10 +95,10 @@ class Connection:
             raise OutcomeUnknown(f"{self.server} answered in a way that can't be read. {_UNKNOWN}")
         if isinstance(error, MCPError):
             if error.code == relay.UNREAD:
-                raise ToolError(f"The tool was carried out; {results.capped(error.message)}. {_LESS}")
+                raise ToolError(f"The tool was carried out; {definitions.capped(error.message)}. {_LESS}")
             if error.code in _NOT_DONE:
-                raise ToolError(f"{self.server} refuses: {results.capped(error.message)}")
-            raise OutcomeUnknown(f"{self.server}: {results.capped(error.message)}. {_UNKNOWN}")
+                raise ToolError(f"{self.server} refuses: {definitions.capped(error.message)}")
+            raise OutcomeUnknown(f"{self.server}: {definitions.capped(error.message)}. {_UNKNOWN}")
         text: str = calling.result().content[0].text
         if calling.result().is_error:
             raise ToolError(text)
@@ -242,7 +242,7 @@ def _reduce(result: object, named: Sequence[str]) -> None:
             tool.pop("outputSchema", None)
             tool.pop("_meta", None)
     elif "capabilities" not in result and result.get("resultType", "complete") == "complete":
-        text = results.text_of(result)
+        text = definitions.text_of(result)
         for key in [key for key, value in result.items() if isinstance(value, (dict, list))]:
             del result[key]
         result |= {"content": [{"type": "text", "text": text}], "isError": bool(result.get("isError"))}

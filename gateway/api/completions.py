@@ -13,17 +13,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents import marks, prompt
+from agents import prompt
 from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRateLimited, ModelRefused, Request
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Place
-from gateway.api.callers import ApiRefusal, Caller, conversation_named
+from gateway.api.callers import (
+    ApiRefusal,
+    Caller,
+    conversation,
+    conversation_in,
+    conversation_named,
+    digest,
+    said,
+    thread_of,
+)
 from gateway.api.front_ends import is_task, own_words
-from gateway.api.places import conversation, conversation_in, digest, said, thread_of
 from gateway.api.tellings import telling
 from gateway.api.wire import ApiAnswer, Asked, total
-from gateway.pipeline.allowance import refusal
 from gateway.pipeline.course import Agent
+from gateway.pipeline.limits import refusal
 from gateway.pipeline.outcome import spent_on
 from gateway.pipeline.store import Roster, where_said
 from gateway.wording import phrases
@@ -249,7 +257,7 @@ class Completions:
         for found, room in ((hits, spec.recall_tokens), (facts, spec.known_tokens)):
             left = room
             for hit in found:
-                line = marks.one_line(_line(hit, query, context, texts, served.spec.name))
+                line = prompt.one_line(_line(hit, query, context, texts, served.spec.name))
                 left -= served.gauge.count(line)
                 if left < 0:
                     break

@@ -30,8 +30,7 @@ from gateway.actions.memory import (
     RememberText,
     ToForget,
 )
-from gateway.api.callers import ApiRefusal, Caller
-from gateway.api.places import said, thread_of
+from gateway.api.callers import ApiRefusal, Caller, said, thread_of
 from gateway.api.wire import JSON
 from gateway.pipeline.course import Agent
 from gateway.pipeline.delivery import pieces

@@ -18,9 +18,8 @@ from typing import Final
 from channels.api import API
 from channels.base import Attachment, Place
 from channels.carried import carrying
-from gateway.api.callers import conversation_named
+from gateway.api.callers import agent_in, conversation_named, digest, thread_of
 from gateway.api.front_ends import own_words
-from gateway.api.places import agent_in, digest, thread_of
 from gateway.api.wire import Asked
 from memory.mailbox.mailbox import Mailbox
 

@@ -13,11 +13,11 @@ import httpx
 from pydantic import SecretStr
 
 from agents.agent import exchange
+from agents.budget import count_tokens
 from agents.llm import ChatMessage, ModelError, Request, ToolSpec
 from agents.providers.connect import connect
 from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 
 OLLAMA = "http://127.0.0.1:11434"
 #: Seconds for a server of one's own to list its models; longer would be felt at every start.

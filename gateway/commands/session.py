@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.why import NO_MODEL
-from gateway.pipeline import allowance
+from gateway.pipeline import limits
 from gateway.wording.parts import means
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
@@ -149,7 +149,7 @@ async def usage(call: Call) -> None:
     lines = []
     if spec.allowance.portions and not call.agent.offline:
         spending = await call.memory.stats.spending(call.context, spec.timezone)
-        lines += allowance.lines(spec.allowance, spending, call.texts)
+        lines += limits.allowance_lines(spec.allowance, spending, call.texts)
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")

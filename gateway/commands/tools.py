@@ -11,8 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from agents.foreign import CHANGED, ForeignTool, ToolSource
-from agents.tools import JsonObject, ToolError
+from agents.tools import CHANGED, ForeignTool, JsonObject, ToolError, ToolSource
 from gateway.commands.call import Call, by_action, excerpt
 from memory.store.questions import Question
 

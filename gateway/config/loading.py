@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_origin
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 
-from agents import foreign, plugins, skills
+from agents import plugins, skills, tools
 from agents.spec import AGENT_NAME, REFUSED, AgentSpec
 from channels.base import Place
 from gateway.config.explaining import fix_of, instead_of, rule_of
@@ -301,10 +301,10 @@ class _Loader:
         for agent in agents:
             if agent.spec is None:
                 continue
-            if agent.spec.mcp and not foreign.installed():
-                fix = f"install it: {foreign.INSTALL}"
+            if agent.spec.mcp and not tools.installed():
+                fix = f"install it: {tools.INSTALL}"
                 self._report(agent.read, ("mcp",), "needs a package that is not installed", fix, show=False)
-            for name in foreign.missing_tools(agent.spec.own_tools, folder / "tools"):
+            for name in tools.missing_tools(agent.spec.own_tools, folder / "tools"):
                 fix = f"write {folder / 'tools' / name}.py, or remove it from own_tools"
                 self._report(agent.read, ("own_tools",), f"names {name}, which is not there", fix, show=False)
             for name in agent.spec.skills:

@@ -15,9 +15,8 @@ from typing import Final
 
 from pydantic import BaseModel, Field, field_validator
 
-from agents import marks
 from agents.llm import ChatMessage
-from agents.marks import one_line
+from agents.prompt import one_line, outside
 from agents.tools import Tool, ToolError
 from gateway.internet.addresses import NotFetched, is_named
 from gateway.internet.pages import Pages
@@ -174,7 +173,7 @@ def naming(messages: Iterable[Message]) -> list[str]:
 def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Returns traffic as history keeps it: a page that was read enters one answer, then only its address stays."""
     return [
-        replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
+        replace(message, content=outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
         if message.role == "tool" and _holds_words(message.content)
         else message
         for message in traffic
@@ -190,5 +189,5 @@ def _links(told: str) -> list[str]:
 
 
 def _is_web(told: str) -> bool:
-    """Returns whether a tool's result is from the web: nothing else can begin so (`agents/marks.py`)."""
-    return told.startswith(marks.outside(_ORIGIN, "").splitlines()[0])
+    """Returns whether a tool's result is from the web: nothing else can begin so (`agents/prompt.py`)."""
+    return told.startswith(outside(_ORIGIN, "").splitlines()[0])

@@ -27,7 +27,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 
-from gateway.ops.tally import Durations
+from agents.spans import Durations
 
 log = structlog.get_logger(__name__)
 

@@ -15,7 +15,7 @@ from functools import partial
 
 import structlog
 
-from agents.spans import span
+from agents.spans import WorkTally, span
 from channels.base import (
     Blocked,
     Button,
@@ -27,7 +27,6 @@ from channels.base import (
     Outbound,
     Place,
 )
-from gateway.ops.tally import WorkTally
 from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody

@@ -1,16 +1,22 @@
-"""Rate limits: a token bucket for each person.
+"""How much a person may say, and what of a day's portions is left for answers.
 
 Invariants: in any span of time a person gets through at most the burst plus what the rate gives in that span. Each
 message costs the same however many people there are. Only the people last heard are remembered; a person who was
-forgotten starts with a full bucket.
+forgotten starts with a full bucket. A turn is asked about before it begins, and one that began is finished: so each
+portion of a day may be exceeded by one answer.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:  # `remora --help` reads the rules on who may speak
+    from agents.spec import AllowanceSpec, PortionOfDay
+    from gateway.wording.texts import Texts
+    from memory.chat.stats import Spending, Taken
 
 #: "tell": refused for the first time since a message got through; "silent": refused, and the person was told already.
 Admission: TypeAlias = Literal["ok", "tell", "silent"]
@@ -83,3 +89,45 @@ class _Bucket:
     full_at: float
     latest: float
     told: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A portion and the part of it that is used. `whose` is "person", "chat" or "agent"."""
+
+    whose: str
+    portion: PortionOfDay
+    taken: Taken
+
+    @property
+    def used_up(self) -> bool:
+        tokens, cost = self.portion.tokens, self.portion.cost
+        return (tokens is not None and self.taken.tokens >= tokens) or (cost is not None and self.taken.cost >= cost)
+
+
+def shares(allowance: AllowanceSpec, spending: Spending) -> Iterator[Share]:
+    """Yields the portions that are limited, the narrowest first."""
+    taken = {"person": spending.person, "chat": spending.chat, "agent": spending.agent}
+    for whose, portion in allowance.portions.items():
+        yield Share(whose=whose, portion=portion, taken=taken[whose])
+
+
+def refusal(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> str:
+    """Returns the words for a person who gets no answer before the day ends; "" if something is left."""
+    share = next((one for one in shares(allowance, spending) if one.used_up), None)
+    return "" if share is None else texts(f"allowance.over.{share.whose}", until=texts.moment(spending.until))
+
+
+def allowance_lines(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> list[str]:
+    until = texts.moment(spending.until)
+    return [
+        texts(f"allowance.left.{share.whose}", amounts=", ".join(_amounts(share, texts)), until=until)
+        for share in shares(allowance, spending)
+    ]
+
+
+def _amounts(share: Share, texts: Texts) -> Iterator[str]:
+    if share.portion.tokens is not None:
+        yield texts("allowance.tokens", taken=share.taken.tokens, most=share.portion.tokens)
+    if share.portion.cost is not None:
+        yield texts("allowance.cost", taken=f"{share.taken.cost:.4f}", most=f"{share.portion.cost:g}")

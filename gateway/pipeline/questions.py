@@ -12,8 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from channels.base import Button
+from channels.base import Button, Channel
+from gateway.pipeline.delivery import pieces
+from gateway.wording import phrases
 from gateway.wording.texts import CATALOGUE, Texts
+from memory.context import Context
+from memory.service import Service
+from memory.store.memories import Memory
 from memory.store.questions import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
@@ -152,3 +157,27 @@ def _names(said: Sequence[str], label: str) -> bool:
     words = _WORD.findall(label.casefold())
     main = max(words, key=len)
     return len(words) > 1 and main in said and set(said) <= {*words, *_BESIDE}
+
+
+#: Characters shown of a memory.
+_LINE = 200
+
+
+async def ask_doubt(memory: Service, context: Context, texts: Texts, channel: Channel | None) -> bool:
+    """Asks the speaker about the next doubt that waits for them here. Returns False if there is none."""
+
+    def line(one: Memory) -> str:
+        said = " ".join(phrases.tell(one, context, language=texts.language).split())
+        cut = said if len(said) <= _LINE else f"{said[: _LINE - 1]}…"
+        return f"{cut} ({texts.date(one.valid_from)})"
+
+    # A plain "yes" tells nothing, so it takes no choice.
+    return await memory.doubts.ask(
+        context,
+        UNCLEAR,
+        lambda doubt, question: pieces(
+            channel,
+            texts("doubt.ask", older=line(doubt.older), newer=line(doubt.newer)),
+            buttons=buttons(question, texts, alone=True),
+        ),
+    )

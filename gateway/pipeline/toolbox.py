@@ -19,9 +19,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from agents.foreign import ForeignTool
-from agents.marks import is_outside
-from agents.tools import CALL_SECONDS, Run, Tool, ToolError
+from agents.prompt import is_outside
+from agents.tools import CALL_SECONDS, ForeignTool, Run, Tool, ToolError
 from gateway.actions.memory import (
     ACTIONS,
     FORGET,

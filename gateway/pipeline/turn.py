@@ -16,20 +16,17 @@ import structlog
 
 from agents import agent, skills
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
+from agents.spans import WorkTally
 from agents.tools import Tool
 from channels.base import Channel
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, naming
-from gateway.ops.tally import WorkTally
-from gateway.pipeline import doubts
-from gateway.pipeline.allowance import refusal
-from gateway.pipeline.course import Agent, Course, Heard, Limits, Stops, in_words
+from gateway.pipeline.course import Agent, Course, Heard, Limits, Refusals, Stops, in_words
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.limits import refusal
 from gateway.pipeline.observed import Overheard
-from gateway.pipeline.outcome import Outcomes, is_nothing, spent, spent_on
-from gateway.pipeline.progress import Progress
-from gateway.pipeline.questions import DO
-from gateway.pipeline.refusals import Refusals
+from gateway.pipeline.outcome import Outcomes, Progress, is_nothing, spent, spent_on
+from gateway.pipeline.questions import DO, ask_doubt
 from gateway.pipeline.request import TurnRequest
 from gateway.pipeline.toolbox import Toolbox
 from gateway.reading.attachments import own_words
@@ -369,7 +366,7 @@ class TurnRunner:
         if course.task is None:
             after = await self._memory.turns.finish(turn, view, outcome)
             may_ask = after.is_any_doubt and outcome.error is None and course.served.spec.memory.enabled
-            if may_ask and await doubts.ask(self._memory, turn.context, texts, course.channel):
+            if may_ask and await ask_doubt(self._memory, turn.context, texts, course.channel):
                 self._wake(course.session_key)
             return after
         ending = self._memory.reminders.task_ending(

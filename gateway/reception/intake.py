@@ -1,7 +1,9 @@
-"""Commits messages to the inbox, applies edits and deletions to them, and holds old messages until asked for.
+"""Commits messages to the inbox, fetches their attachments, applies edits and deletions, and holds old messages.
 
 Invariants: no unmasked text is written anywhere. A committed message is queued by the caller, held for a press, or
 known already. No message can be edited into a command. A message that is deleted before its turn gets no turn.
+Attachments are fetched at once and beside the lane, because platforms keep them for a while only: never twice at a
+time, nor again once they are kept. A turn waits for them. A fetch that a stop cuts off is made anew at the next start.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from gateway.commands import table
 from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.reception.backlog import Waiting
-from gateway.reception.lanes import Lanes
+from gateway.reading.attachments import Attachments
+from gateway.reception.backlog import Lanes, Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow
@@ -243,3 +245,50 @@ def _reworded(store: Store, row: InboxRow, original: str | None) -> Callable[[Wa
 def _late_notice(channel: Channel | None, texts: Texts) -> Part:
     (notice, *_) = pieces(channel, texts("late.ask"), buttons=(Button(label=texts("late.button"), data=NOW),))
     return notice
+
+
+class Fetching:
+    def __init__(self, channels: Mapping[str, Channel], attachments: Attachments) -> None:
+        self._channels = channels
+        self._attachments = attachments
+        self._looking: dict[int, asyncio.Task[None]] = {}
+
+    def begin(self, waiting: Waiting) -> None:
+        """Begins to fetch the attachments of a message, unless that is under way."""
+        heard, mailbox = waiting.heard, waiting.store.memory.mailbox
+        channel = self._channels.get(heard.inbound.channel)
+        if channel is None or heard.inbox_id in self._looking or waiting.alone:
+            return  # a command has no use for attachments
+
+        async def look() -> None:
+            if not await mailbox.attached(heard.inbox_id):
+                understood = await self._attachments.understand(channel, heard.inbound)
+                await mailbox.attach(heard.inbox_id, understood)
+
+        def looked(task: asyncio.Task[None]) -> None:
+            del self._looking[heard.inbox_id]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                # The turn that waits for it reports the error; the message may have been taken back meanwhile.
+                log.info("attachment.not_looked_at", row=heard.inbox_id, error=type(error).__name__)
+
+        task = self._looking[heard.inbox_id] = asyncio.create_task(look())
+        task.add_done_callback(looked)
+
+    async def done(self, batch: Sequence[Waiting]) -> None:
+        """Waits until the attachments of these messages are understood. Raises `StorageError` if they can't be kept."""
+        for waiting in batch:
+            if waiting.heard.inbound.attachments:
+                self.begin(waiting)  # once more if the store failed before
+        looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
+        if not looking:
+            return
+        channel = self._channels.get(batch[0].heard.inbound.channel)
+        if channel is not None:
+            await channel.typing(batch[0].heard.inbound.place)
+        await asyncio.gather(*(asyncio.shield(task) for task in looking))
+
+    async def drain(self) -> None:
+        """Stops fetching: nothing more is begun, and the next start fetches again."""
+        for looking in self._looking.values():
+            looking.cancel()
+        await asyncio.gather(*self._looking.values(), return_exceptions=True)

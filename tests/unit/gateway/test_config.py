@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from agents.foreign import installed
 from agents.spec import AgentSpec
+from agents.tools import installed
 from gateway.cli.exits import EX_CONFIG
 from gateway.config import explaining
 from gateway.config.loading import ConfigError, find, load
