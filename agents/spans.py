@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-#: Makes the spans; `gateway.ops.traces` sets it for all work that is begun within its block.
+#: Makes the spans; `gateway.ops.telemetry` sets it for all work that is begun within its block.
 TRACER: Final[ContextVar[Any]] = ContextVar("tracer", default=None)
 
 

@@ -35,8 +35,7 @@ from channels.base import (
 )
 from channels.console_files import ATTACH, UnusableFile, dropped, is_attach, read, taken
 from channels.console_keys import interrupts, typed_ahead, unechoed
-from channels.console_pipe import lines_of
-from channels.console_text import PlainText, printable
+from channels.console_pipe import PlainText, lines_of, printable
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

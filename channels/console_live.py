@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wcwidth import wcswidth, width
 
-from channels.console_text import printable
+from channels.console_pipe import printable
 from channels.markup import Styled, terminal
 
 #: Select Graphic Rendition (ECMA-48) for each kind of formatting.

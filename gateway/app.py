@@ -17,8 +17,8 @@ import httpx
 
 from agents import skills
 from agents.budget import count_tokens
+from agents.chain import Servers
 from agents.own_tools import OwnTools, UnusableTool
-from agents.servers import Servers
 from agents.skills import UnusableSkill
 from agents.spec import AgentSpec, WebToolName
 from agents.tools import ToolSource

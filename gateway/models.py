@@ -16,10 +16,9 @@ import httpx
 
 from agents import budget, plugins
 from agents.budget import Gauge, count_tokens
-from agents.chain import Chain, Member
+from agents.chain import Chain, Member, Servers
 from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
-from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec, SessionSpec
 from gateway.bots import unusable_part
 from gateway.pipeline.course import Agent

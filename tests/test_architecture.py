@@ -121,12 +121,12 @@ VENDORS = {
     "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/exits.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
+        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/remote.py", "agents/toolservers/session.py", "gateway/api/tools.py"},
-    "opentelemetry": {"gateway/ops/traces.py"},
+    "opentelemetry": {"gateway/ops/telemetry.py"},
     "httpx2": {"agents/toolservers/remote.py"},
     "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
     "psycopg": {

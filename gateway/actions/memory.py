@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from gateway.wording.parts import part_of
+from gateway.wording.texts import part_of
 from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context

@@ -27,8 +27,7 @@ from gateway.api.callers import (
     said,
     thread_of,
 )
-from gateway.api.front_ends import is_task, own_words
-from gateway.api.tellings import telling
+from gateway.api.tellings import is_task, own_words, telling
 from gateway.api.wire import ApiAnswer, Asked, total
 from gateway.pipeline.course import Agent
 from gateway.pipeline.limits import refusal

@@ -102,7 +102,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel, Looks, Streams
     from gateway import app
-    from gateway.ops.traces import traced
+    from gateway.ops.telemetry import traced
 
     log_file = set_up_logs(config, beside_chat=True)
     if once is None and sys.stdin.isatty() and sys.stdout.isatty():
@@ -193,7 +193,7 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import serve as serving
     from gateway.config.loading import ConfigError, find, load
     from gateway.ops.reloading import Sources
-    from gateway.ops.traces import traced
+    from gateway.ops.telemetry import traced
 
     set_up_logs(config)
     _offer_notes(config)

@@ -22,8 +22,7 @@ from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.questions import holds_the_question
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
-from gateway.wording.texts import CATALOGUE, Texts
+from gateway.wording.texts import CATALOGUE, Texts, part_of
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, UnknownFilter, UnreadFilter

@@ -9,7 +9,7 @@ from typing import Final
 from gateway.actions.memory import kinds
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
-from gateway.wording.parts import ListedPart, part_of
+from gateway.wording.texts import ListedPart, part_of
 from memory.browse.browse import LISTED
 from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares

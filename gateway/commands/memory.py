@@ -17,8 +17,7 @@ from gateway.actions.memory import MASK, NothingKept, syntax, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
-from gateway.wording.parts import means
-from gateway.wording.texts import REFUSALS
+from gateway.wording.texts import REFUSALS, means
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotCurrent, NotYours

@@ -11,8 +11,7 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.wording.parts import means
-from gateway.wording.texts import Texts, spoken
+from gateway.wording.texts import Texts, means, spoken
 from languages import LANGUAGES, Language, part
 from memory.browse.browse import FilledSlot
 from memory.chat.edits import Edits

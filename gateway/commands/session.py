@@ -6,8 +6,7 @@ from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.why import NO_MODEL
 from gateway.pipeline import limits
-from gateway.wording.parts import means
-from gateway.wording.texts import Texts
+from gateway.wording.texts import Texts, means
 from memory.chat.edits import Edits
 from memory.chat.stats import Status, Used
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS

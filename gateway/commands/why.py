@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from gateway.wording.parts import means
+from gateway.wording.texts import means
 from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.score import ScorePart

@@ -22,7 +22,7 @@ from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Response, Visit
 from gateway.page.visitors import FORMS
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
+from gateway.wording.texts import part_of
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.filters import Filters

@@ -27,10 +27,9 @@ from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
-from gateway.reception.backlog import Backlog, LaneFull, Lanes, Waiting
+from gateway.reception.backlog import Backlog, LaneFull, Lanes, Unstored, Waiting
 from gateway.reception.dispatch import Dispatch, Speakers
 from gateway.reception.intake import NOW, Fetching, Intake, Mask
-from gateway.reception.unstored import Unstored
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
