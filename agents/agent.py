@@ -387,11 +387,7 @@ async def _kept(completion: Completion, redact: Callable[[str], str], offered: C
 
 
 def _masked(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:
-    """Returns the completion as it may be stored.
-
-    It holds no secrets and no NUL. Its calls name the offered tools that the model means, or consist of letters that
-    every vendor takes.
-    """
+    """Returns the completion fit to be stored: without secrets and NUL, its calls under names of offered tools."""
     return replace(
         completion,
         text=redact(completion.text),

@@ -300,11 +300,7 @@ class Gauge:
         )
 
     def overflowed(self, request: Request, room: int, error: str) -> None:
-        """Notes that a request was refused as too long, although it was made to fit into `room`.
-
-        The context is what the server says it is. Else the server counts more than estimated if the request filled its
-        room, and its context is smaller than configured if it did not.
-        """
+        """Notes that a request of `room` tokens was refused as too long: the context, or the estimate, is too large."""
         if room > self.room(refused=True):
             return  # a smaller model of the chain may have refused, which the next try suits
         estimated = size(request, self.count) + (request.max_tokens or 0)

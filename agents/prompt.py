@@ -203,10 +203,7 @@ def summary_room(shares: Allotment) -> int:
 
 
 def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Prompt:
-    """Returns the prompt with as much of each part as fits into its share, and all of it into `room` tokens.
-
-    Memory keeps its first lines, history its last messages. A newest message that is too long loses its middle.
-    """
+    """Returns the prompt with as much of each part as fits; a newest message that is too long loses its middle."""
     memory = shares.snapshot - _FENCE
     summary = shortened(prompt.summary or "", summary_room(shares), count)
     lines = _within((*prompt.profile, *prompt.known), memory - count(summary), count)

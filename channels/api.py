@@ -114,11 +114,7 @@ class ApiChannel(Channel):
     )
 
     def __init__(self, *, now: Callable[[], int], harmless: Callable[[str], str]) -> None:
-        """`now` gives milliseconds UTC.
-
-        `harmless` is applied to each answer: programs show them as Markdown, and that of a command quotes what others
-        may have said.
-        """
+        """`now` gives milliseconds UTC. `harmless` is applied to each answer, as programs show them as Markdown."""
         self._now = now
         self._harmless = harmless
         self._host: Host | None = None

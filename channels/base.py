@@ -513,10 +513,7 @@ class Channel(Protocol):
         return
 
     async def send(self, outbound: Outbound) -> str:
-        """Shows one message, or turns the message `outbound.edits` into it; returns the platform's id for it.
-
-        Raises `ChannelError` with `certain` False if it may have been shown nevertheless.
-        """
+        """Shows or edits (`outbound.edits`) a message; returns its id. If not `certain`, an error may have shown it."""
         ...
 
 

@@ -207,10 +207,7 @@ class ConsoleChannel(Channel):
         return unechoed(self._stdin) if self._interactive else nullcontext()
 
     async def append(self, place: Place, turn: int, text: str) -> None:
-        """Shows the next piece of the answer of `turn`. While the person types, the outbox row shows it instead.
-
-        The outbox rows of a turn are expected to begin, one after the other, with the appended text.
-        """
+        """Shows the next piece of a turn's answer; while the person types, the turn's outbox rows show it instead."""
         if not self.reachable(place):
             return
         if turn not in self._streams:

@@ -294,10 +294,7 @@ class _Page:
 
 
 def _calmed(page: _Page) -> _Page:
-    """Returns `page` with an invisible word joiner after each @ with which Telegram would mention somebody.
-
-    Code that Telegram takes as formatting stays as it is, because Telegram looks for no mentions there.
-    """
+    """Returns `page` with a word joiner after each @ that Telegram would take for a mention."""
     formatted = sorted((span for span in page.spans if span.kind in _TELEGRAM_TYPES), key=_outer_first)
     kept = sorted(formatted, key=lambda span: _RANK[span.kind])[:TELEGRAM_ENTITIES]
     code = sorted((span.start, span.end) for span in kept if span.kind in {"pre", "code"})
@@ -713,11 +710,7 @@ _PARSER = _parser()
 
 
 def _pieces(page: _Page, limit: int, weigh: Callable[[int, int], int] | None = None) -> Iterator[tuple[int, int]]:
-    """Yields the ranges of the page that become messages.
-
-    Each range fits in `limit` UTF-16 units, or by `weigh` when given, and shows something. White space at its edges
-    is left out, except the indentation that a block of code begins with.
-    """
+    """Yields the ranges of the page that become messages: each fits `limit` (UTF-16 units or `weigh`) and shows."""
     text = page.text
     blocks = sorted((span.start, span.end) for span in page.spans if span.kind == "pre")
     start = _skip_blank(text, blocks, 0)
@@ -758,11 +751,7 @@ def _reach(text: str, start: int, limit: int) -> int:
 
 
 def _break(text: str, blocks: list[tuple[int, int]], start: int, end: int) -> int:
-    """Returns the best place to cut at or before `end`.
-
-    That is before a block of code, at a blank line, at the end of a line or a sentence, at a space, and only then
-    inside a word, but not inside what is seen as one character.
-    """
+    """Returns the best place to cut at or before `end`: between blocks, lines, sentences or words, else within one."""
     half = start + (end - start) // 2
     at = bisect_right(blocks, (end, -1)) - 1
     if at >= 0 and end < blocks[at][1] and blocks[at][0] > start + (end - start) // 3:

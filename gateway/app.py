@@ -73,8 +73,6 @@ DEFAULT_DATABASE = "remora.db"
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 #: Seconds that running turns get when the process is asked to stop.
 _STOP_SECONDS = 10.0
-#: Seconds from the start to the loading of models, which takes one core a second: the first answer comes before it.
-_MODELS_LATER = 1.5
 #: The most characters kept of a file, which is more than a model reads of it at once.
 _FILE_CHARS = 200_000
 #: The mask that every text passes before it is kept.
@@ -263,11 +261,7 @@ async def answering(
     reload: Reload | None = None,
     takes_part: bool = False,
 ) -> AsyncIterator[Router]:
-    """Runs the pipeline over open stores. Takes up unanswered messages, and ends the running work on exit.
-
-    `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
-    anew, where that can be done. A process that `takes_part` also answers messages that others on its stores receive.
-    """
+    """Runs the pipeline over open stores, and ends its work on exit. `admission` None means the rules of `config`."""
     roster = parts.roster
     access = roster.stores[config.default_agent].memory.access
     policy = parts.policy if admission is None else Policy(admission, monotonic=time.monotonic)

@@ -156,11 +156,7 @@ def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
-    """Returns the tokens of each word of `text` that carries meaning.
-
-    A script without blanks is cut at empty words and around words whose ends are known. A piece counts as its pairs of
-    characters, or as its single character.
-    """
+    """Returns the tokens of each word of `text` with a meaning; scripts without blanks are cut at known words."""
     text = speech.read(text)
     if speech.particles:
         known = _unspaced(_known(speech))

@@ -64,10 +64,7 @@ class Allowance:
 
 
 def kind_and_id(message: bytes, end: bytes = b"") -> tuple[bytes, bytes]:
-    """Returns what a message has, result, error or method, and its id as JSON; b"" for what is not found.
-
-    Of a message that is too long to be held, its beginning and its `end` suffice: the id stands beside what is long.
-    """
+    """Returns a message's kind (result, error or method) and its id as JSON; b"" for what is not found."""
     kind = _KIND.search(message[:_EDGE])
     if kind is None:
         return b"", b""

@@ -211,11 +211,7 @@ class Receiver:
         return None if server is None else f"https://discord.com/channels/{server}/{target}/{message_id}"
 
     def direct_opened(self, channel: str) -> None:
-        """Reads back a private channel that was not known before.
-
-        No event reported what the person wrote earlier, to a bot that was down or that crashed on it. Those messages
-        may lie anywhere after the beginning of the first session.
-        """
+        """Reads back a private channel that was not known: no event told what was written to a bot that was down."""
         if channel not in self._intake.direct and not self._over:
             self._intake.took_direct(channel, 0)
 

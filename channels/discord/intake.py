@@ -158,10 +158,7 @@ class ChannelLanes:
             await self.save()
 
     def begin(self, position: int) -> None:
-        """Begins the very first session at `position`.
-
-        Everything before it is left out, except messages that came in meanwhile.
-        """
+        """Begins the very first session at `position`; all before it is left out, but for what came in meanwhile."""
         held = [event.number - 1 for lane in self._lanes.values() for event in lane.events if event.number]
         position = min([position, *held])
         self.since = max(self.since, position)
@@ -202,10 +199,7 @@ class ChannelLanes:
         self._received = max(self._received, number)
 
     def put_first(self, lane: str, events: Iterable[Event]) -> None:
-        """Hands `events` over, in their order, after the event under way and before everything else in the lane.
-
-        Events that wait there already take their place among them, and events taken not long ago are left out.
-        """
+        """Hands `events` over, in order, before all that waits in the lane; those known already keep their turn."""
         held = self._lane(lane)
         standing = list(held.events)
         head, rest = (standing[:1], standing[1:]) if held.busy else ([], standing)

@@ -120,10 +120,7 @@ class Webhook:
 
 
 async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> TelegramBot:
-    """Returns the bot that the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`.
-
-    To learn who writes to the bot first, run a `TelegramChannel` with a small `Host`.
-    """
+    """Returns the bot of the token. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
     return await Wire(token, base_url).introduce(request_seconds)
 
 
@@ -324,10 +321,7 @@ class TelegramChannel(Channel):
                 await self._pace.sleep(1)  # a server that does not wait for updates must not cause a busy loop
 
     async def _take_batch(self, host: Host, reader: UpdateReader, updates: list[JSON], waited: set[str]) -> list[JSON]:
-        """Hands over the updates that are ready. Returns the rest, which begins with an album not yet `waited` for.
-
-        Telegram answers a poll as soon as it has any update, so an album's other parts may come a moment later.
-        """
+        """Hands over updates that are ready. Returns the rest, which begins with an album whose parts may be late."""
         deliveries = gathered(updates)
 
         def may_grow(parts: list[JSON]) -> bool:

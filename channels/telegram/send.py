@@ -209,10 +209,7 @@ class TelegramScreen:
             raise
 
     def _rest(self, chat: str) -> float:
-        """Returns the seconds for which no request may go to `chat`; 0 if one may go now.
-
-        When two chats are limited at once, the limit may well be the whole bot's: then all wait for the longer one.
-        """
+        """Returns the seconds until a request may go to `chat`. Two chats limited at once mean the whole bot is."""
         now = self._now()
         # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         self._limits = {held: span for held, span in self._limits.items() if span[0] <= now < span[1]}

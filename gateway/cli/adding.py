@@ -73,11 +73,7 @@ async def pair(
     seconds: float = PAIRING_SECONDS,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> Inbound | None:
-    """Runs `channel` until a person sends `code` (made by `new_code`) in private. Returns their message.
-
-    Returns None after `seconds`. The person who paired is greeted; everybody else is told that the bot is being set up.
-    `say` is called with trouble of the platform. Raises `ChannelError` if the platform no longer lets the bot in.
-    """
+    """Returns the message of a person who sends `code` in private, None after `seconds`. Raises `ChannelError`."""
     host = _Setup(channel, code, _TEXTS.get(language, _TEXTS["en"]))
     paired = asyncio.ensure_future(host.paired.wait())
     receiving = asyncio.ensure_future(channel.run(host))

@@ -82,11 +82,7 @@ async def restore(
 async def erase_again(
     stores: Stores, lists: Sequence[Path], *, name: str | None, now: int, database_url: str, say: Callable[[str], None]
 ) -> None:
-    """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
-
-    Raises `NoSuchStore`, also for stores without a list once the others are done, and `memory.errors.StorageError` and
-    its kin.
-    """
+    """Repeats the erasings of the stores' own lists and of `lists`. Raises `NoSuchStore` and `StorageError`."""
     chosen = stores.served(name, on_server=bool(database_url))
     if strange := [one.name for one in lists if len(chosen) > 1 and one.stem not in stores.names]:
         raise NoSuchStore(f"Which database does {strange[0]} belong to? Choose one with --store.")

@@ -39,11 +39,7 @@ def beside_agents(config: Config) -> Iterator[Notes]:
 
 
 def offers(config: Config, *, person: str | None = None, without: str | None = None) -> list[str]:
-    """Returns a line for the operator about the notes beside each agent.
-
-    The notes are suggested for the memory of `person`; for the first admin's if None. With `without`, the name of the
-    default database, only agents that have no database yet count: so every start but the first is quiet.
-    """
+    """Returns a line about the notes beside each agent; `without` a database's name, only of agents that are new."""
     return [
         _offer(config, notes, person or _admin(config))
         for notes in beside_agents(config)

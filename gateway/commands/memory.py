@@ -184,10 +184,7 @@ def _said(call: Call, memory: Memory) -> str:
 
 
 async def _export(call: Call, rest: str) -> None:
-    """Sends the memory here as files for the asker alone: in private their own, in a group the group's.
-
-    In a group only an admin may export everybody's messages, as some are older than the asker's membership.
-    """
+    """Sends the memory here as files for the asker alone. In a group only an admin may ask for everybody's messages."""
     texts = call.texts
     if rest and not means(rest, "transcript"):
         await call.say(call.usage_line())

@@ -52,11 +52,7 @@ async def link(call: Call) -> None:
 
 
 async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only an open code, as `/link` does; False when the message is ordinary talk.
-
-    Giving a code this way counts as a try like any other. In a group there is nothing to guess: a right code is void
-    as soon as it is said there.
-    """
+    """Takes a message that holds only an open code, as `/link` does and as a try; False for ordinary talk."""
     code, privacy = None if call.inbound.forwarded else code_in(call.inbound.text), call.memory.privacy
     if code is None:
         return False

@@ -129,12 +129,7 @@ async def run(call: Call, name: str) -> None:
 async def suggestions(
     store: Service, context: Context, texts: Texts, name: str, option: str, typed: str, arguments: str = ""
 ) -> Sequence[Suggestion]:
-    """Returns completions for `option` of the command `name`, best first.
-
-    Ids come with the text of their memory; other options have other values. `typed` may be the beginning of an id or
-    words of the memory; among equals the newest come first. Only memories the person could act on are offered.
-    `arguments` is everything typed after the command so far.
-    """
+    """Returns completions for `option` of a command, best first: only memories that the person could act on."""
     command = find(name)
     if command is None or not any(each.name == option and each.suggests for each in command.options):
         return ()

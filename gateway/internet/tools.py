@@ -103,10 +103,7 @@ class WebTools:
         return tuple(offered[name] for name in names if name in offered)
 
     def may_ask(self, arguments: FetchArguments) -> bool:
-        """Returns whether the person is to be asked about an address: one question a turn, and none after reading.
-
-        Raises `ToolError` for one that is never fetched.
-        """
+        """Returns whether to ask about an address: once a turn, never after reading. Raises `ToolError`."""
         try:
             self.web.reach.check(arguments.url)
         except NotFetched as exc:

@@ -238,10 +238,7 @@ class Worker:
         return None if wanted is None else await self._run(wanted)
 
     async def _wanted(self, agent: Timetable, name: str) -> _Wanted | None:
-        """Returns the run of a job that is due, that broke off or that may be begun again.
-
-        If the job is switched off by now, only a run that was asked for by hand goes on.
-        """
+        """Returns the run of a job that is due, broke off or may begin again; of one that is off only a run by hand."""
         job = agent.job(name)
         if job is not None and (slot := await self._due(agent, job)) is not None:
             return _Wanted(agent=agent.agent, job=name, period=slot.period.isoformat())

@@ -105,11 +105,7 @@ class Reloader:
 
 
 def applicable(running: Config, read: Config) -> Config:
-    """Returns the part of a configuration that can take the place of the running one without a restart.
-
-    Agents can change and come into a database that is open. An agent whose file is gone keeps answering where it was
-    chosen, because its messages may still wait.
-    """
+    """Returns the part of a configuration that applies without a restart; an agent that is gone keeps answering."""
     fixed = {name: getattr(running.settings, name) for name in Settings.model_fields if name not in _LIVE}
     databases = {spec.database for spec in running.agents.values()}
     agents = {}

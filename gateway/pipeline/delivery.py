@@ -51,10 +51,7 @@ RUN = "run:"
 
 
 def shows(channel: Channel | None, file: File) -> bool:
-    """Returns whether `channel` can show people this file.
-
-    `pieces` takes any file, so call this first and name the files that can't be shown.
-    """
+    """Returns whether `channel` can show people this file; `pieces` takes any, so ask this first."""
     return channel is not None and 0 < len(file.data) <= channel.capabilities.file_bytes
 
 

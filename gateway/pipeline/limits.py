@@ -28,10 +28,7 @@ class Buckets:
     """One bucket per key (channel, author, perhaps place): `burst` messages at once, `per_minute` more each minute."""
 
     def __init__(self, *, per_minute: float, burst: int, monotonic: Callable[[], float], people: int = 10_000) -> None:
-        """`monotonic` gives seconds. Beyond `people` people, those unheard for longest are forgotten.
-
-        Raises `ValueError` for a rate or a burst that would let nothing through.
-        """
+        """`monotonic` gives seconds. Beyond `people` people, those unheard for longest are forgotten."""
         if per_minute <= 0 or burst < 1 or people < 1:
             raise ValueError(f"nobody could say anything: {per_minute} a minute, burst {burst}, {people} people")
         self._interval = 60.0 / per_minute

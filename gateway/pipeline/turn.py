@@ -344,10 +344,7 @@ class TurnRunner:
         return agent.exchange("", (wanted,), (result,))
 
     async def _overheard(self, course: Course) -> list[tuple[int, Overheard]]:
-        """Returns people's lines to others before these messages, each with their identity, or a negative number.
-
-        Left out are people who have opted out of learning, and a chat in which learning is off.
-        """
+        """Returns people's lines to others before these messages, without those of people who opted out of learning."""
         last = course.heard[-1]
         lines = last.overheard or ()
         if not lines or not course.turn.context.session.learning:

@@ -150,11 +150,7 @@ class Dispatch:
         return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
 
     async def _asked_plainly(self, waiting: Waiting, reminded: bool) -> bool:
-        """Carries out a request in plain words; returns False if the message is ordinary talk.
-
-        Reminders are read here only for an agent without a model: a model has a tool for them. `reminded` says that the
-        bot spoke of one last.
-        """
+        """Carries out a request in plain words; False for ordinary talk. With a model, reminders are its tool's."""
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
         if inbound.chat_kind == "private" and plain.ends_questions(inbound.text):
             call = _as_written(await self._call(waiting))
@@ -182,10 +178,7 @@ class Dispatch:
         return served.offline and await self._guessed(waiting)
 
     async def _guessed(self, waiting: Waiting) -> bool:
-        """Offers to forget what a message seems to ask for in words that no pattern knows.
-
-        Returns False if it does not seem to, or if memory holds nothing that it can mean: the words are ordinary talk.
-        """
+        """Offers to forget what a message seems to ask for; returns False if it is ordinary talk."""
         what = await waiting.store.memory.turns.asks_to_forget(waiting.heard.inbound.text)
         return bool(what) and await offered(_as_written(await self._call(waiting)), what)
 

@@ -122,10 +122,7 @@ class Intake:
         return await store.memory.mailbox.release(inbound.place.session_key, inbox_id=pressed.inbox_id, gone=gone)
 
     async def edit(self, waiting: Waiting, served: Agent) -> None:
-        """Applies an edit: before its turn it replaces the message, after the turn it only corrects memory.
-
-        A message can't be edited into a command, because edits have no rights, and can't be edited into an empty one.
-        """
+        """Applies an edit: before its turn it replaces the message, later it only corrects memory. Never a command."""
         heard, store = waiting.heard, waiting.store
         edit, key = heard.inbound, heard.inbound.place.session_key
         if table.parse(edit.text) is not None or not edit.text.strip():
@@ -152,10 +149,7 @@ class Intake:
         )
 
     async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
-        """Takes back deleted messages. Returns the ids of the inbox rows among them that waited.
-
-        Messages that wait for their turn get none. Other messages lose their text and the memories learned from them.
-        """
+        """Takes back deleted messages, with what was learned from them. Returns the inbox rows of those that waited."""
         key = place.session_key
 
         def is_deleted(payload: str) -> bool:

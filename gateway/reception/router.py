@@ -146,10 +146,7 @@ class Router:
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
-        """Queues a task whose time has come among the messages of its session.
-
-        Its row is committed, so after an error it is found by looking, a while later.
-        """
+        """Queues a task whose time has come; after an error its row is found by looking, a while later."""
         try:
             if await self.hold(store, row.session_key) != "elsewhere":
                 self._queue_row(store, row)

@@ -76,10 +76,7 @@ def _shortened(key: str, value: str, *, language: Language) -> str:
 
 @cache
 def _opening(key: str, language: Language, *, own: bool, closed: bool) -> re.Pattern[str]:
-    """Returns the beginnings of a value that say its phrase in this language.
-
-    Short ones count only in the phrase's `own` language, or before an end that says the rest of the phrase (`closed`).
-    """
+    """Returns the beginnings of a value that say its phrase; short ones only in its `own` language or if `closed`."""
     openings = [_expression(one, language) for one in _listed(key, language)]
     head = _phrase(key, language)[0]
     noun, copulas = head.rstrip(" :："), str(wording(language)["copulas"])

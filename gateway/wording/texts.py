@@ -150,10 +150,7 @@ class Texts:
                 return self("memory.unknown_id", id=short_id)
 
     def failed_store(self, key: FailedStore, error: StorageError) -> str:
-        """Returns the words of `key` with the reason why the database failed, without paths and statements.
-
-        "error.storage" tells of a message that waits, "error.not_taken" of one that is gone, "error.unread" of a read.
-        """
+        """Returns the words of an error of the database, such as "error.storage", without paths and statements."""
         reason = f"storage.{error.code}"
         return self(key, reason=self(reason if reason in CATALOGUE[self.language] else "storage.storage"))
 
