@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -15,19 +15,26 @@ from tests.kit.tables import each_row
 
 @asynccontextmanager
 async def server(body: bytes) -> AsyncIterator[str]:
-    """Answers every request on loopback with `body`."""
+    """Answers every request on loopback with `body`. A client that gives up leaves no connection open."""
+    answering: list[asyncio.Task[None]] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body))
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s" % (len(body), body))
+            await writer.drain()
+        with suppress(ConnectionError):
+            writer.close()
+            await writer.wait_closed()
 
-    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answering.append(asyncio.create_task(answer(reader, writer)))
+
+    listening = await asyncio.start_server(connected, "127.0.0.1", 0)
     async with listening:
         host, port = listening.sockets[0].getsockname()
         yield f"http://{host}:{port}"
+        await asyncio.gather(*answering)
 
 
 async def test_a_key_in_the_environment_is_offered_with_what_it_means() -> None:
