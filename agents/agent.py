@@ -179,6 +179,7 @@ def _prompted(
 def _reply(
     completion: Completion, spoken: Sequence[str], traffic: Sequence[ChatMessage], paid: Sequence[Completion]
 ) -> Reply:
+    """Returns the reply that ends with this completion. Raises `BadCompletion` if it has no words."""
     if not completion.text.strip():
         raise BadCompletion(f"{completion.provider} gave an empty answer. Ask again, or try another model.")
     return Reply(

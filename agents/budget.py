@@ -222,6 +222,7 @@ class Gauge:
 
     @property
     def ratio(self) -> float:
+        """The true tokens per estimated one for the model that answered last: the highest of its latest reports."""
         most = max(self._reported[self._answered], default=1.0)
         return min(_MOST_RATIO, max(_LEAST_RATIO, math.ceil(most / _STEP - 1e-6) * _STEP))
 

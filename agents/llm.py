@@ -89,7 +89,6 @@ def calls_to_json(message: ChatMessage) -> str | None:
 
 
 def calls_from_json(text: str | None) -> tuple[tuple[ToolCall, ...], Opaque | None]:
-    """Returns the tool calls of a message, and what their server wants back, from the text of `calls_to_json`."""
     kept = json.loads(text or "[]")
     calls, opaque = (kept["calls"], kept["opaque"]) if isinstance(kept, dict) else (kept, None)
     return tuple(ToolCall(**call) for call in calls), Opaque.read(opaque)

@@ -241,7 +241,6 @@ class Output:
         return True
 
     def _in_label(self) -> bool:
-        """Decides whether a line that begins with the person's role was invented or belongs to the answer."""
         first, *others = self._rest.split("\n")
         for line in others:
             match = output_marks.LABEL.match(line)

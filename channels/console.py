@@ -559,6 +559,7 @@ def _put_down(data: bytes, wanted: Path) -> Path:
 
 
 def _private(path: str, flags: int) -> int:
+    """Opens a file that only its owner may read, because it may hold words said in confidence."""
     return os.open(path, flags, 0o600)
 
 

@@ -65,6 +65,7 @@ def dropped(text: str) -> Attachment | None:
 
 
 def attachment(path: Path) -> Attachment:
+    """Returns a file as it comes with a message. Raises `UnusableFile`."""
     try:
         str(path).encode()  # a name in another encoding fits in no database
         found = path.stat()

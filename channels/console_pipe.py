@@ -54,7 +54,6 @@ _CHUNK = 1 << 20  # bytes requested by one read; a pipe returns at most its 64 K
 
 
 async def lines_of(stdin: TextIO) -> AsyncIterator[str]:
-    """Yields the lines of `stdin`, of any length, without line ends. Undecodable bytes become U+FFFD."""
     read = _reader(stdin)
     pieces: list[bytes] = []
     while chunk := await _in_thread(read):

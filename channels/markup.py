@@ -225,7 +225,6 @@ class _Page:
             self.gap = 1 if line == 0 or self.lines[line - 1].strip(" \t>") else 2
 
     def here(self, *, indented: bool = True) -> int:
-        """Returns the position of the next character."""
         if self.gap:
             self._add("\n" * self.gap + ("".join(self.indents) if indented else ""))
             self.gap = 0

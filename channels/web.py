@@ -89,7 +89,6 @@ class Tab:
 
     @property
     def open(self) -> bool:
-        """True until the tab is closed or its reader has gone."""
         return not self._closed and self._is_there()
 
     async def next(self, seconds: float) -> tuple[Place, PageItem] | None:

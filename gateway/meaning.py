@@ -77,6 +77,7 @@ async def _other_embedder(settings: EmbeddingSettings, client: Client) -> Embedd
 
 
 async def without_meaning(settings: EmbeddingSettings, driver: Driver | None = None) -> str:
+    """Tries the SQLite extension and the embedder of search by meaning. Returns why that failed; "" if it did not."""
     used = driver or drivers.best()
     with closing(used.module.connect(":memory:")) as connection:
         if why := used.load_vectors(connection):

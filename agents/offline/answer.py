@@ -126,7 +126,6 @@ def _overlap(one: Days, other: Days) -> bool:
 
 
 def _holds(words: str, value: str) -> bool:
-    """Returns whether words say all of a plan's value, which has dates in brackets added and may leave words out."""
     return all(word in words.casefold() for word in _ADDED.sub(" ", value).casefold().split())
 
 
@@ -290,7 +289,6 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
         return NOTHING
 
     def introduces(one: _Found) -> bool:
-        """Returns whether this fact says who a person is, if the question asks for a name only."""
         return one.memory.relation and question.words <= frozenset(tokens(one.memory.value))
 
     best = max(found, key=lambda one: (one.share, introduces(one), one.memory.at, one.memory.verbatim))

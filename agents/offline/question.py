@@ -92,7 +92,6 @@ def _whole(said: str, speech: Speech) -> str:
 
 
 def asks_plans(text: str, speech: Speech) -> bool:
-    """Returns whether a short message, which names days, asks what is planned on them."""
     said = speech.read(text)
     return (
         len(said) <= _SOCIAL

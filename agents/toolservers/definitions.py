@@ -86,7 +86,6 @@ _UNREADABLE: Final = "(something unreadable)"
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """Returns the text of a result of `tools/call`, as JSON that nobody has checked."""
     content = result.get("content")
     content = content if isinstance(content, list) else []
     parts = [_text(part) if isinstance(part, dict) else _UNREADABLE for part in content[:_MOST_PARTS]]

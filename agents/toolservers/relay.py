@@ -79,7 +79,6 @@ def refusal(answer: bytes, why: str, *, end: bytes = b"") -> bytes:
 
 
 def error(asked: bytes, why: str, code: int = UNREAD) -> bytes:
-    """Returns the error that answers the request with this id, as a line."""
     told = json.dumps({"code": code, "message": why}).encode()
     return b'{"jsonrpc": "2.0", "id": %b, "error": %b}\n' % (asked, told)
 

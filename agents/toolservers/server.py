@@ -159,6 +159,7 @@ class ToolServer:
     # Its life ---------------------------------------------------------------------------------------------------
 
     async def _running(self) -> Connection:
+        """Returns an open connection whose tools were compared. Raises `ToolError` if there is none."""
         async with self._lock:
             connection = self._connection
             if connection is None or connection.ended.is_set() or self._leaving.is_set():
@@ -237,6 +238,7 @@ class ToolServer:
     # Its tools --------------------------------------------------------------------------------------------------
 
     async def _compare(self, listed: Mapping[str, Definition]) -> None:
+        """Pins tools that were never seen, and tells the operator of those that have changed."""
         self._seen = listed
         new = {name: listed[name] for name in self._spec.tools if name in listed and name not in self._pinned}
         if new:

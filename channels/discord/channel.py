@@ -97,6 +97,7 @@ class DiscordChannel(Channel):
     receives_alone = True
 
     def health(self) -> Health:
+        """Returns the health, judged by the gateway alone: sending may still work while nothing comes in."""
         trouble = self._ended if self._receiver is None else self._receiver.trouble
         return Health(contact=self._contact, trouble=trouble)
 
@@ -132,6 +133,7 @@ class DiscordChannel(Channel):
                 self._ended = self._ended or "nothing is received: the channel's run has ended"
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        """See `Channel`. Asks for a new address if the old one has expired: Discord signs them for about a day."""
         try:
             known = json.loads(attachment.reference)
             channel, message, number, url = (known[name] for name in ("channel", "message", "attachment", "url"))

@@ -217,7 +217,6 @@ class ChannelLanes:
             self._unsaved[f"dm:{chat}"] = str(number)
 
     def lost_direct(self, chat: str) -> None:
-        """Notes that this private channel no longer exists."""
         if self.direct.pop(chat, None) is not None:
             self._unsaved[f"dm:{chat}"] = None
 

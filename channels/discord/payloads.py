@@ -198,7 +198,6 @@ def content(outbound: Outbound) -> Json:
 
 
 def bare(body: Json) -> Json:
-    """Returns a refused body without the parts that the refusal could be about, except its words."""
     kept = {name: value for name, value in body.items() if name not in ("components", "message_reference")}
     return kept | {"content": body["content"][:MESSAGE_LIMIT]}
 
@@ -243,12 +242,10 @@ def typed(spec: CommandSpec | None, data: Json, *, without: str = "") -> str:
 
 
 def option_of(spec: CommandSpec | None, name: str) -> str:
-    """Returns an option's own name, given its name on Discord."""
     return next((one.name for one in spec.options if _option_name(one) == name), name) if spec is not None else name
 
 
 def focused(data: Json) -> tuple[str, str] | None:
-    """Returns the option that is being typed, and its text so far."""
     for one in data.get("options") or ():
         if isinstance(one, dict) and one.get("focused"):
             return str(one.get("name")), _well_formed(str(one.get("value", "")))

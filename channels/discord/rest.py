@@ -246,6 +246,7 @@ class Rest:
         self._rests[bucket] = (now, now + math.ceil(seconds * 1000))
 
     def _rest(self, bucket: str, *, signed: bool = True) -> float:
+        """Returns the seconds for which `bucket` takes no requests; 0 if it takes some now."""
         now = self._now()
         # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         buckets = (_EVERYTHING, bucket) if signed else (bucket,)

@@ -308,7 +308,6 @@ class DiscordScreen:
     # Answering interactions.
 
     async def _answer(self, outbound: Outbound, ticket: Ticket) -> str:
-        """Shows a message where the interaction was made, or as near to it as possible."""
         if outbound.edits in self._elsewhere:
             return await self._say(outbound, self._elsewhere[outbound.edits or ""])
         if self._now() - made_at(ticket.id) < _TICKET_LIFE and await self._was_acknowledged(ticket):

@@ -259,7 +259,6 @@ class TelegramChannel(Channel):
             log.warning("telegram.no_menu", channel=self.id, error=str(exc))
 
     async def _send_menus(self, host: Host, me: TelegramBot, there: dict[str, str]) -> None:
-        """Changes, one by one, the lists that Telegram has to the wanted ones. `there` has its fingerprints by name."""
         wanted = menus(host.commands, host.admins(self.id))
         for name in there.keys() - wanted.keys():
             with suppress(TelegramRefused):  # the chat no longer exists

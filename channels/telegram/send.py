@@ -322,6 +322,7 @@ def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
 
 
 def _reply(message_id: str | None) -> ReplyParameters | None:
+    """Returns the parameters of a reply; a message that can't be answered any more must not keep the answer back."""
     if message_id is None or not message_id.isdecimal():
         return None
     return ReplyParameters(message_id=int(message_id), allow_sending_without_reply=True)

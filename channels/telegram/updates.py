@@ -239,7 +239,6 @@ def _file(message: Message) -> Attachment | None:
 
 
 def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
-    """Returns the largest size that is useful to a model, else the smallest."""
     by_size = sorted(sizes, key=lambda size: size.width * size.height)
     useful = [size for size in by_size if size.width * size.height <= _PIXELS]
     chosen = useful[-1] if useful else by_size[0]

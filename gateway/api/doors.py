@@ -130,6 +130,7 @@ class Doors:
             return _unsaved(knock.raw, exc)
 
     def _handler(self, method: str, path: str) -> _Handler:
+        """Returns what answers a route. Raises `ApiRefusal` if there is none."""
         if path == TOOLS:
             if method != "POST":
                 raise ApiRefusal(405, "method_not_allowed", f"{TOOLS} takes POST: this server keeps no sessions.")

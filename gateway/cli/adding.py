@@ -433,6 +433,7 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
 
 
 def _asking(config: Config) -> Config:
+    """Returns the configuration without webhooks: nothing is served over HTTP while a person is let in."""
     channels = config.settings.channels
     bots = tuple(bot.model_copy(update={"webhook": None}) for bot in channels.telegram)
     channels = channels.model_copy(update={"telegram": bots})

@@ -179,6 +179,7 @@ def left_on_server(texts: Texts, receipt: Receipt) -> str:
 
 
 def _may_all(call: Call) -> bool:
+    """Returns whether all data may be chosen: an admin's right in a group, never in a private memory."""
     return call.admin and call.inbound.chat_kind == "group"
 
 

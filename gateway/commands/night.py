@@ -149,7 +149,6 @@ def _lines(call: Call, changes: Sequence[Change]) -> list[str]:
 
 
 def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
-    """Returns the first `_CHANGES` rows as lines, and a line with the number of the others."""
     cut = [line(row) for row in rows[:_CHANGES]]
     return cut + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
 

@@ -224,6 +224,7 @@ async def _set(call: Call, said: str, *, private: bool = False) -> None:
 
 
 async def _set_task(call: Call, said: str) -> None:
+    """Sets a task, which the agent answers at its time. Nothing is asked back: a task waits for no person."""
     reading = call.memory.reminders.read_bare(call.context, said, language=call.texts.language)
     if call.agent.offline:
         await call.say(call.texts("remind.task.no_model"))

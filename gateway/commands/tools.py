@@ -99,7 +99,6 @@ def _schema(tool: ForeignTool) -> str:
 
 
 def _differing(was: str, now: str) -> list[str]:
-    """Returns both texts without what they begin and end with alike, but for some characters around the difference."""
     head = _alike(was, now)
     tail = _alike(was[head:][::-1], now[head:][::-1])
     start, end = max(0, head - _AROUND), max(0, tail - _AROUND)

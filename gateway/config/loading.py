@@ -326,6 +326,7 @@ class _Loader:
                     self._report(agent.read, ("tasks", number, "at"), f"can't be read: {exc}", fix)
 
     def check_bots(self, settings: Settings) -> None:
+        """Reports channel ids and bots given twice: two receivers of one token would take each other's messages."""
         ids: dict[str, str] = {"console": "the terminal's", "api": "that of programs"}
         tokens: dict[str, str] = {}
         for bot, here in _bots(settings):

@@ -320,7 +320,6 @@ class ApiSettings(Section):
     concurrent: Whole = whole(4, "requests", 1, 100)
 
     def host(self) -> str:
-        """Returns the host in `url`, without its port; "" without a `url`."""
         return (urlsplit(self.url).hostname or "") if self.url else ""
 
 

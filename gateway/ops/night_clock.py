@@ -170,7 +170,6 @@ class Worker:
                 self._on_duty = False
 
     async def _hand_on(self) -> None:
-        """Hands the runs that are asked for here to the process that does the work of the night."""
         tell = self._memory.share.tell
         while True:
             await self._woken.wait()

@@ -74,6 +74,7 @@ class Visitor:
         return account(self.session.channel, self.session.user_id)
 
     def place(self, thread: str | None) -> Place:
+        """Returns one of the visitor's conversations; None is the first."""
         return Place(channel=self.channel.id, chat=self.account, thread=thread)
 
     def inbound(self, *, thread: str | None, nonce: str, language: str = "") -> Inbound:
@@ -96,12 +97,10 @@ class Visitor:
         )
 
     def nonce(self) -> str:
-        """Returns a word that only this session can put into a form."""
         word = secrets.token_hex(8)
         return f"{word}.{self._sign(word)}"
 
     def is_own(self, nonce: str) -> bool:
-        """Returns whether this session's forms hold that word."""
         word, _, signed = nonce.partition(".")
         return bool(word) and hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(word).encode())
 
@@ -198,6 +197,7 @@ class Visitors:
         return token if await self._visitor(session, token) is not None else None
 
     async def _of_code(self, code: str) -> tuple[str, str, str] | None:
+        """Returns the account that a code is for: channel, platform and user id. Takes over the operator's code."""
         person = await asyncio.to_thread(_left_code, self._config.data_dir / CODE_FILE, code)
         if person is not None:
             await self.visits.open_code(

@@ -95,7 +95,6 @@ class Agent:
 
     @property
     def compacts(self) -> bool:
-        """Returns whether its older conversation is summed up; without a model nothing would read the summary."""
         return not self.offline
 
     def bounds(self, shares: Allotment) -> Bounds:
@@ -224,6 +223,7 @@ class Stops:
         return True
 
     def was_stopped(self, session_key: str) -> bool:
+        """Returns whether the person stopped the session's turn. Reports each stop only once."""
         stopped = session_key in self._stopped
         self._stopped.discard(session_key)
         return stopped

@@ -69,7 +69,6 @@ class Buckets:
         return "tell"
 
     def give_back(self, key: tuple[str, ...]) -> None:
-        """Uncounts a message that got through but was not taken after all."""
         bucket = self._buckets.get(key)
         if bucket is not None:
             bucket.full_at -= self._interval

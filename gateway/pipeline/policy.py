@@ -135,6 +135,7 @@ class Policy:
         return "ignore"
 
     async def may_speak(self, inbound: Inbound, access: Access) -> bool:
+        """Returns whether a message would be taken, without any effect. Raises the errors of `access`."""
         return await self._verdict(inbound, access) == "take"
 
     async def _verdict(self, inbound: Inbound, access: Access) -> Verdict:

@@ -80,12 +80,10 @@ _WORD: Final = re.compile(r"[\w']+")
 
 
 def answering(question: Question, choice: str) -> str:
-    """Returns the data of a press that takes a choice, under no message of the question."""
     return f"{_ANSWER}{question.id}:{choice}"
 
 
 def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[Button, ...]:
-    """Returns one button per choice. The question is `alone` if its message says nothing else."""
     end = _ALONE if alone else ""
     return tuple(Button(label=texts(name), data=answering(question, name) + end) for name in question.choices)
 

@@ -131,6 +131,7 @@ class ReminderClock:
             self._store.delivery.wake(session_key)
 
     async def _remind(self) -> float:
+        """Shows the reminders that are due by now. Returns the seconds until it has to look again."""
         tried: set[int] = set()
         while (reminder := await self._reminders.next_due(besides=tried)) is not None:
             assert reminder.next_at is not None
@@ -185,7 +186,6 @@ class ReminderClock:
             await self._answer(self._store, row)
 
     async def _begin_standing(self, task: StandingTask, at: int) -> None:
-        """Queues a standing task for an answer in its person's private chat, unless there is nothing to do."""
         words, place = task.words(), await self._reminders.told_by(task.agent.name, *task.person)
         if not words:
             return

@@ -242,7 +242,6 @@ class TurnRequest:
     def _newest(
         self, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]], *, bare: bool = False
     ) -> Uttered:
-        """Returns this turn's messages as one; a `bare` one without what came earlier and is spoken of again."""
         current = [message.id for message in self.turn.said]
         pictures = _newest_pictures(self.view.attached, self.limits.pictures)
         files = sum(self.served.gauge.count(text) for key in current for text in inlined.get(key, ()))

@@ -159,6 +159,7 @@ class Toolbox:
         )
 
     async def _fetch(self, tool: Tool, n: int, i: int, arguments: FetchArguments) -> str:
+        """Fetches an address that was named. Asks the person about another, unless a page may have made it up."""
         assert self.web is not None
         if self.web.may_ask(arguments):
             asking = ForeignTool(
@@ -305,6 +306,8 @@ class Toolbox:
         return f"Set. The person is shown it below your answer: {self._due(made)}"
 
     async def _numbered(self, n: int, i: int, arguments: RemindersArguments, reading: Reading | None) -> int | None:
+        """Carries out the call and returns the number of the reminder; None for one that was cancelled."""
+
         def act(edits: Edits) -> str:
             reminding = edits.reminding
             due = None if reading is None else due_of(reading)

@@ -26,6 +26,7 @@ from memory.text.times.spans import days_named, spans
 
 
 def with_values(request: Request, course: Course, view: TurnMaterial, now: int) -> Request:
+    """Returns a request with these values at the moment `now`, in milliseconds UTC."""
     served, turn, texts = course.served, course.turn, course.texts
     language, zone, learned = texts.language, ZoneInfo(turn.context.timezone), view.learned or Revision()
     moment, said = datetime.fromtimestamp(now / 1000, zone), request.said

@@ -204,7 +204,6 @@ class Intake:
         return masked
 
     def _is_stale(self, inbound: Inbound) -> bool:
-        """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""
         said = inbound.pressed is None and not inbound.edited
         channel = self._channels.get(inbound.channel)
         asked_for = channel is not None and channel.capabilities.buttons
@@ -248,7 +247,6 @@ class Fetching:
         self._looking: dict[int, asyncio.Task[None]] = {}
 
     def begin(self, waiting: Waiting) -> None:
-        """Begins to fetch the attachments of a message, unless that is under way."""
         heard, mailbox = waiting.heard, waiting.store.memory.mailbox
         channel = self._channels.get(heard.inbound.channel)
         if channel is None or heard.inbox_id in self._looking or waiting.alone:

@@ -132,6 +132,7 @@ class Router:
             await self._backlog.look(store)
 
     async def look(self, store: Store) -> None:
+        """Queues the unanswered rows that this process has not in hand. Raises `StorageError`."""
         await self._backlog.look(store)
 
     def answers(self, session_key: str) -> bool:
@@ -376,7 +377,6 @@ class Router:
         return replace(heard, overheard=self._observed.lines(inbound.place.session_key))
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
-        """Handles a message whose inbox row is committed, unless another process holds its session."""
         key = heard.inbound.place.session_key
         if not self._backlog.take(store, heard.inbox_id):
             return  # it was found by looking
@@ -512,7 +512,6 @@ class Router:
             await self._answer_said(store, served, batch, texts)
 
     async def _answer_said(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
-        """Answers a command or an answer to a question by its handler, and other words by a turn."""
         first = batch[0]
         inbound = first.heard.inbound
         if first.turn_id is None and inbound.task is None and await self._dispatch.answered(first):

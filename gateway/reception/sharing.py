@@ -93,7 +93,6 @@ class Sharing:
         return _LOOKS
 
     async def _take_up(self, wanted: Collection[str], *, seldom: bool) -> None:
-        """Takes up what signals told of, and what is found by looking."""
         alone = self._store.memory.loops.alone
         for key in sorted(wanted):
             await alone(_LOOP, f"hold {key}", partial(self._router.hold, self._store, key))
@@ -127,7 +126,6 @@ class Sharing:
     # Signals --------------------------------------------------------------------------------------------------------
 
     def _want(self, key: str) -> None:
-        """Plans a look at a session in which another process has left work."""
         self._wanted.add(key)
         self._woken.set()
 

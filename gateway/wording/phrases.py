@@ -91,7 +91,6 @@ def _opening(key: str, language: Language, *, own: bool, closed: bool) -> re.Pat
 
 
 def _ends(noun: str, language: Language, *, key: str) -> Iterator[str]:
-    """Yields a phrase's beginning without its first words, the longest first."""
     if not noun:
         return
     yield noun
@@ -111,7 +110,6 @@ def _expression(words: str, language: Language) -> str:
 
 @cache
 def _listed(key: str, language: Language) -> tuple[str, ...]:
-    """Returns the openings that the file of a language lists for a key."""
     listed: str = wording(language)["repeats"].get(key, "")
     return tuple(listed.split("|")) if listed else ()
 
