@@ -182,7 +182,7 @@ fuzz: venv
 leaks: venv
 	REMORA_LEAK_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_scope_machine.py
 
-# Attacks a running bot by every scenario of tests/attack; some forty minutes. Another checkout, or one scenario:
+# Attacks a running bot by every scenario of tests/attack, two at a time; half an hour on two free cores. Another checkout, or one scenario:
 # make attack ATTACK="--target ../other --only native" (the short form of the campaigns tries a bit of each).
 attack: venv
 	@$(BIN)/python -m tests.attack $(ATTACK)

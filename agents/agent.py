@@ -74,6 +74,8 @@ _BREAK = "\n\n"
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 #: A text that only its server can read.
 _SIGNATURE = re.compile(r"[A-Za-z0-9+/=_.-]{16,}")
+#: The id of a memory or message, as our own tools name it.
+_OWN_ID = re.compile(r"[a-z]_[a-z0-9]{1,18}")
 #: The characters of a text that is masked at once; it takes half a millisecond, and a thread a fifth of one.
 _SHORT = 400
 #: Longest arguments of a call that history keeps, in characters: the window's tokens are counted without them.
@@ -419,14 +421,23 @@ def _masked_opaque(opaque: Opaque, redact: Callable[[str], str]) -> Opaque:
 
 
 def _masked_arguments(arguments: str, redact: Callable[[str], str]) -> str:
-    """Masks the text and also the values in it: JSON may write their letters as escapes."""
-    arguments = redact(arguments)
+    """Masks the values, then the text as a whole, where a field may announce the next. Ids of our own are no secrets.
+
+    JSON may write the letters of a value as escapes.
+    """
     try:
         parsed = json.loads(arguments)
+        given = parsed.get("id") if isinstance(parsed, dict) else None
+        own = {"id": parsed.pop("id")} if isinstance(given, str) and _OWN_ID.fullmatch(given) else {}
         masked = _each_text(parsed, redact)
-        return arguments if masked == parsed else json.dumps(masked, ensure_ascii=False)
     except (ValueError, RecursionError):
-        return arguments
+        return redact(arguments)
+    whole = json.dumps(masked, ensure_ascii=False) if own or masked != parsed else arguments
+    redacted = redact(whole)
+    try:
+        return json.dumps(own | json.loads(redacted), ensure_ascii=False) if own else redacted
+    except ValueError:
+        return redacted
 
 
 def _each_text(parsed: Any, act: Callable[[str], str]) -> Any:

@@ -2,8 +2,9 @@
 
 A folder has `language.yaml` (its names, the words that tell it, how days are written), `texts.yaml` (what people are
 shown), `talk.yaml` (what the agent without a model understands and says), `facts.yaml` (how people tell and take back
-facts), `times.yaml` (words for times), and lists of words that are read of all languages together: `claims.yaml` (how a
-sentence is meant), `wishes.yaml` (what people ask of the bot's manner) and `things.yaml` (what people call by name).
+facts), `times.yaml` (words for times), `occasions.yaml` (how people tell plans), and lists of words that are read of
+all languages together: `claims.yaml` (how a sentence is meant), `wishes.yaml` (what people ask of the bot's manner) and
+`things.yaml` (what people call by name).
 
 Invariants: a language is here if it has a folder, and nowhere else is there a list of languages. English comes first,
 for it stands in where another language lacks something; Chinese, which people mix with English, comes second.

@@ -67,6 +67,14 @@ class Timed(Stored, Protocol):
     _now: Callable[[], int]
 
 
+class StorePart:
+    """A part of an open store that needs nothing but its clock."""
+
+    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
+        self._database = database
+        self._now = now
+
+
 def reads(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
     """Returns `act` as a method that is one read."""
 

@@ -15,15 +15,15 @@ from typing import Final
 import structlog
 
 from memory.errors import StorageError, StoreBusy
-from memory.forgetting import left_chats, retention
+from memory.forgetting import expired
+from memory.forgetting.expired import Erased
 from memory.forgetting.forgetting import Forgetting
-from memory.forgetting.left_chats import Erased
 from memory.jobs import runs
 from memory.reminders import reminding
 from memory.store import erasure, vectors
 from memory.store.database import Database, Durability, Transaction
-from memory.transfer import exported_files
 from memory.transfer.backups import Backups, Retention
+from memory.transfer.transfers import EXPORTS, drop_old_exports
 
 log = structlog.get_logger(__name__)
 
@@ -110,7 +110,7 @@ class Housekeeping:
         If stopped half-way, it continues the next time. A chat to which the bot came back keeps the remaining rows.
         """
         now = self._now()
-        return await left_chats.erase_left(self._database, before=now - self._keeping.left_chat_days * _DAY_MS, now=now)
+        return await expired.erase_left(self._database, before=now - self._keeping.left_chat_days * _DAY_MS, now=now)
 
     async def _left(self) -> Mapping[str, int]:
         erased = await self.erase_left()
@@ -123,7 +123,7 @@ class Housekeeping:
             return {}
         now = self._now()
         before = now - self._keeping.transcript_days * _DAY_MS
-        return {"messages": await retention.erase_words(self._database, before=before, now=now)}
+        return {"messages": await expired.erase_words(self._database, before=before, now=now)}
 
     async def _own_notes(self) -> Mapping[str, int]:
         now = self._now()
@@ -149,10 +149,10 @@ class Housekeeping:
         if self._keeping.export_days is None:
             return {}
         folder, before = (
-            self._database.path.parent / exported_files.FOLDER,
+            self._database.path.parent / EXPORTS,
             self._now() - self._keeping.export_days * _DAY_MS,
         )
-        return {"exports": await asyncio.to_thread(exported_files.drop_old, folder, before=before)}
+        return {"exports": await asyncio.to_thread(drop_old_exports, folder, before=before)}
 
     async def _old_backups(self) -> Mapping[str, int]:
         return {"backups_dropped": await self._backups.drop_old()}

@@ -335,12 +335,11 @@ def _standing(reader: Reader, scope: Scope) -> list[_RankedMemory]:
 
 def _platform(reader: Reader, channel: str) -> str | None:
     """Returns the platform of a channel (with its colon); None if nobody has ever spoken there."""
-    row = reader.one(
+    return reader.text(
         "select c.platform from sessions s join chats c on c.id = s.chat_id"
         " where substr(s.key, 1, length(?1)) = ?1 limit 1",
         (channel,),
     )
-    return None if row is None else str(row["platform"])
 
 
 def _serving_person(reader: Reader, identity_id: int, reference: str, channel: str) -> list[int]:

@@ -24,6 +24,7 @@ from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
+from memory.jobs import refusals
 from memory.jobs.runner import TABLE, Jobs
 from memory.jobs.style_updates import StyleUpdates
 from memory.learn.agents import AgentMemory, Agents
@@ -182,6 +183,8 @@ class Service:
             self._embedding.start()
         await self.backups.begin()
         await self.forgetting.begin()
+        # The model may be another now.
+        await self.database.write(refusals.retry)
         if self.share.is_alone:
             await self.jobs.begin()
             await self.learner.take_up()

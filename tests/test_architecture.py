@@ -69,7 +69,7 @@ GATEWAY_FLOORS = (
 #: there are transactions.
 FACES = {
     "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
+    "agents.agent", "agents.budget", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
 #: Files that write tables whose names are put in when they run: their own links, codes, vectors and token bits; whole rows

@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
-from gateway.wording.texts import part_of
+from gateway.wording import phrases
+from gateway.wording.texts import Texts, part_of
 from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
@@ -33,10 +34,10 @@ from memory.service import Service
 from memory.store.memories import Kind, Memory
 from memory.store.questions import Question
 
-#: The purpose of the stored question whether to forget, its answers, and the one that a plain "yes" means.
+#: The purpose of the stored question whether to forget.
 FORGET: Final = "forget"
-CHOICES: Final = ("words", "memory", "no")
-PRESET: Final = "words"
+#: The answer with which a person asks for the next page of what would go.
+MORE: Final = "more"
 #: The beginning of the mark in the place of a secret: whoever has a secret kept must hear that only the mark is.
 MASK: Final = "[secret: "
 #: The id by which a model names a recalled message, and the characters that are quoted of it.
@@ -209,6 +210,21 @@ class ToForget(NamedTuple):
     memory: Memory | None
     words: str = ""
 
+    def text(self, texts: Texts, context: Context, given: OneMemory) -> str:
+        said = self.words if self.memory is None else phrases.tell(self.memory, context, language=texts.language)
+        how = "forget.one_how" if "memory" in self.question.choices else "forget.whether"
+        return f"{texts('forget.one', id=given.id, said=said)}\n{texts(how)}"
+
+
+def ask_how(edits: Edits, meant: Selection, *, memories: int, page: int = 1, more: bool = False) -> Question:
+    """Asks how to forget: with the words or the memory alone; only whether to forget if no memory goes.
+
+    With `more`, the person may also ask for the memories after this `page` of them.
+    """
+    choices = ("words", "memory", "no") if memories else ("yes", "no")
+    offered = (*choices, MORE) if more else choices
+    return edits.ask(FORGET, meant.fields() | {"page": page}, choices=offered, preset=choices[0])
+
 
 def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
     """Asks whether a memory or a message is to be forgotten. Only the person's answer forgets anything."""
@@ -219,7 +235,7 @@ def ask_to_forget(edits: Edits, given: OneMemory) -> ToForget:
     else:
         memory, words = edits.may_forget(given.id), ""
         meant = Selection(what="memories", memory_ids=(memory.id,))
-    return ToForget(edits.ask(FORGET, meant.fields(), choices=CHOICES, preset=PRESET), memory, words)
+    return ToForget(ask_how(edits, meant, memories=len(meant.memory_ids)), memory, words)
 
 
 _ROWS: Final = (

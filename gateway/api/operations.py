@@ -171,12 +171,11 @@ class Operations:
         texts = Texts(spoken(theirs.speaker.language, asking.served.spec.language), theirs.timezone)
 
         def ask(asked: ToForget) -> tuple[Part, ...]:
-            question, memory, words = asked
-            said = words if memory is None else phrases.tell(memory, theirs, language=texts.language)
-            text = texts("forget.one", id=given.id if isinstance(given, OneMemory) else "", said=said)
+            assert isinstance(given, OneMemory)
+            text = asked.text(texts, theirs, given)
             channel = self._channels.get(Place.from_session_key(theirs.session.key).channel)
             through = texts("keys.asks", label=asking.caller.through)
-            return pieces(channel, f"{through}\n{text}", buttons=buttons(question, texts, alone=True))
+            return pieces(channel, f"{through}\n{text}", buttons=buttons(asked.question, texts, alone=True))
 
         await asking.memory.requests.run(theirs, lambda edits: action.run(edits, given), tell=ask)
         asking.store.delivery.wake(theirs.session.key)

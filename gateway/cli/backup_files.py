@@ -13,7 +13,6 @@ from typing import Final
 from gateway.ops.databases import NoSuchStore, Stores
 from memory.store.files import Progress
 from memory.transfer import backups
-from memory.transfer import erase_again as erasing
 from memory.transfer import restore as restoring
 from memory.transfer.backup import Backup
 from memory.transfer.restore import Restored, Stage
@@ -89,12 +88,12 @@ async def erase_again(
     without_list = []
     for store in chosen:
         theirs = [one for one in lists if len(chosen) == 1 or one.stem == store.name]
-        found = erasing.lists_of(store, theirs)
+        found = restoring.lists_of(store, theirs)
         if not found:
             without_list.append(f"{store}.erased")
             continue
         say(f"{store.name}: erasing what was forgotten ...")
-        done = await erasing.erase_again(store, found, now=now, database_url=database_url)
+        done = await restoring.erase_again(store, found, now=now, database_url=database_url)
         for line in erased_summary(done, store):
             say(line)
     if without_list:
@@ -105,7 +104,7 @@ async def erase_again(
         )
 
 
-def erased_summary(done: erasing.ErasedAgain, store: Path) -> Sequence[str]:
+def erased_summary(done: restoring.ErasedAgain, store: Path) -> Sequence[str]:
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.actions.memory import CHOICES, FORGET, PRESET
+from gateway.actions.memory import FORGET, MORE, ask_how
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.questions import buttons
 from gateway.wording.texts import Texts
@@ -27,7 +27,7 @@ EXPORTS = "exports"
 _SHOWN = 10
 _LINE = 100
 #: The way of forgetting for each answer.
-_HOW: dict[str, How] = {"words": "words", "memory": "memory"}
+_HOW: dict[str, How] = {"yes": "words", "words": "words", "memory": "memory"}
 
 
 async def forget(call: Call, *, request: str = "") -> None:
@@ -80,22 +80,35 @@ async def _meant(call: Call, asked: Filters) -> int:
     return 0 if preview is None else preview.memories + preview.messages
 
 
-async def ask(call: Call, preview: ForgetPreview) -> None:
-    def ask_how(edits: Edits) -> Asking:
-        question = edits.ask(FORGET, preview.selection.fields(), choices=CHOICES, preset=PRESET)
-        return Asking(text="\n".join(_lines(call, preview)), buttons=buttons(question, call.texts, alone=True))
+async def ask(call: Call, preview: ForgetPreview, *, page: int = 1, instead: Question | None = None) -> None:
+    """Shows a page of what would go, and asks how; `instead` of a question whose answer was to see more."""
+    more = len(preview.shown) == page * _SHOWN < preview.memories
 
-    await call.do(ask_how)
+    def put(edits: Edits) -> Asking:
+        if instead is not None and not edits.settle(instead, MORE):
+            return Asking(text=call.texts("answer.over"))
+        question = ask_how(edits, preview.selection, memories=preview.memories, page=page, more=more)
+        lines = [*_lines(call, preview, page), *([call.texts("forget.next")] if more else [])]
+        return Asking(text="\n".join(lines), buttons=buttons(question, call.texts, alone=True))
+
+    await call.do(put, in_place=instead is not None and call.on_question)
 
 
 async def answer(call: Call, question: Question, taken: str) -> None:
     assert question.purpose == FORGET
+    selection = Selection.from_json(question.payload)
+    if taken == MORE:
+        page = json.loads(question.payload)["page"] + 1
+        preview = await call.memory.forgetting.preview_of(
+            call.context, selection, limit=page * _SHOWN, may_all=_may_all(call)
+        )
+        await ask(call, preview, page=page, instead=question)
+        return
     how = _HOW.get(taken)
     if how is None:
         await call.decline(question, taken, "forget.kept")
         return
     call.unhear()
-    selection = Selection.from_json(question.payload)
     receipt = await call.memory.forgetting.forget(
         call.context, call.inbox_id, question, selection, how, may_all=_may_all(call)
     )
@@ -183,12 +196,13 @@ def _may_all(call: Call) -> bool:
     return call.admin and call.inbound.chat_kind == "group"
 
 
-def _lines(call: Call, preview: ForgetPreview) -> list[str]:
+def _lines(call: Call, preview: ForgetPreview, page: int) -> list[str]:
     texts = call.texts
     whole = f"forget.what.{preview.selection.what}"
     named = "forget.near" if preview.selection.near else "forget.head"
     head = texts(named) if preview.selection.what == "memories" else texts(whole)
-    lines = [head, *(f"{memory.short_id} · {excerpt(call.phrase(memory), _LINE)}" for memory in preview.shown)]
+    shown = preview.shown[(page - 1) * _SHOWN :]
+    lines = [head, *(f"{memory.short_id} · {excerpt(call.phrase(memory), _LINE)}" for memory in shown)]
     if preview.memories > len(preview.shown):
         lines.append(texts("forget.more", count=preview.memories - len(preview.shown)))
     lines += [texts("forget.quoted", words=excerpt(words, _LINE)) for words in preview.quoted]
@@ -204,4 +218,4 @@ def _lines(call: Call, preview: ForgetPreview) -> list[str]:
         lines.append(texts("forget.would_name", count=preview.naming))
     if preview.skipped:
         lines.append(texts("forget.skipped", count=preview.skipped))
-    return [*lines, texts("forget.how")]
+    return [*lines, texts("forget.how" if preview.memories else "forget.whether")]

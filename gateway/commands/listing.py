@@ -84,7 +84,7 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
     asked = filters.written if filters.given else "" if part is None else part.name
     turns = pages.turning(call, "filter" if filters.given else "list", asked, page=page, pages=count)
     if page < count and not turns:
-        rows.append(texts("memory.more", page=_next(filters, asked, page + 1)))
+        rows.append(texts("memory.more", command=f"/memory list {_next(filters, asked, page + 1)}"))
     await pages.show(call, rows, turns)
 
 

@@ -259,15 +259,15 @@ _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "off": (partial(learning.switch, on=False), ""),
     "on": (partial(learning.switch, on=True), ""),
     "status": (learning.status, ""),
-    "runs": (night.show_runs, ""),
-    "run": (night.show_run, "<number>"),
+    "runs": (night.show_runs, "[page]"),
+    "run": (night.show_run, "<number> [page]"),
     "undo": (night.undo, "<number>"),
-    "preview": (night.preview, "[job]"),
+    "preview": (night.preview, "[job] [page]"),
 }
 #: The actions as platforms offer them; those on one memory, which take its id; those on a run of the night's work.
 ACTIONS = tuple(action for action in _ACTIONS if action)
 WITH_ID = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest.startswith("<id>"))
-WITH_RUN = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest == "<number>")
+WITH_RUN = frozenset(action for action, (_, rest) in _ACTIONS.items() if rest.startswith("<number>"))
 USAGE = "/memory [list|search|show|edit|export|off|on|…]"
 #: The texts that tell where to find the id or number that an action needs.
 _HINTS = {WITH_ID: "memory.ids", WITH_RUN: "night.numbers"}

@@ -6,8 +6,8 @@ preview that takes a model. A run that touched nothing here gets the answer of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.jobs import figures, job_name
@@ -22,11 +22,13 @@ from memory.store.memories import Memory
 _RUNS: Final = 10
 _CHANGES: Final = 20
 _LINE: Final = 100
-T = TypeVar("T")
 
 
-async def show_runs(call: Call, _rest: str) -> None:
-    runs = _by_run(await call.memory.jobs.mine(call.context, limit=4 * _RUNS))[:_RUNS]
+async def show_runs(call: Call, rest: str) -> None:
+    """Shows the runs that changed something here, newest first; a run over several linked accounts is shown once."""
+    _, page = _paged(f"runs {rest}")
+    found = _by_run(await call.memory.jobs.mine(call.context, limit=4 * _RUNS * page + 1))
+    runs = found[(page - 1) * _RUNS : page * _RUNS] or found[:_RUNS]
     if not runs:
         await call.say(call.texts("night.none"))
         return
@@ -41,17 +43,20 @@ async def show_runs(call: Call, _rest: str) -> None:
         )
         for items in runs
     ]
+    lines += _more(call, f"/memory runs {page + 1}" if len(found) > page * _RUNS else "")
     await call.say("\n".join([call.texts("night.head"), *lines, call.texts("night.how", n=runs[0][0].run.id)]))
 
 
 async def show_run(call: Call, typed: str) -> None:
-    items = await _typed(call, typed)
+    number, page = _paged(typed)
+    items = await _typed(call, number)
     if not items:
         return
     run = items[0].run
     changes = await call.memory.jobs.did(call.context, run.id)
     head = call.texts("night.run", state=_state(call, items), **_named(call, run))
-    await call.say("\n".join([head, *(_lines(call, changes) or [call.texts("night.run.empty")])]))
+    lines = _lines(call, changes, page, f"/memory run {run.id}")
+    await call.say("\n".join([head, *(lines or [call.texts("night.run.empty")])]))
 
 
 async def undo(call: Call, typed: str) -> None:
@@ -74,13 +79,15 @@ async def undo(call: Call, typed: str) -> None:
     said = [call.texts(key, count=done.restored, **_named(call, run))]
     for heading, rows in (("night.undo.back", done.back), ("night.undo.stay", done.stay)):
         if rows:
-            said += [call.texts(heading), *_cut(call, rows, lambda row: _row(call, "night.undo.row", row))]
+            cut = [_row(call, "night.undo.row", row) for row in rows[:_CHANGES]]
+            left = len(rows) - len(cut)
+            said += [call.texts(heading), *cut, *([call.texts("night.more", count=left)] if left else [])]
     await call.say("\n".join(said))
 
 
 async def preview(call: Call, typed: str) -> None:
     """Shows what a job would do here now; a job with a model asks it, and the tokens that took are shown."""
-    job, jobs = typed.lower(), call.memory.jobs
+    (job, page), jobs = _paged(typed.lower()), call.memory.jobs
     if not _may(call):
         await call.say(call.texts("night.admins"))
         return
@@ -98,7 +105,10 @@ async def preview(call: Call, typed: str) -> None:
         return
     tokens = await _tokens(call, job) - before
     named = job_name(call.texts, job)
-    rows = [call.texts("night.preview" if changes else "night.preview.none", job=named), *_lines(call, changes)]
+    rows = [
+        call.texts("night.preview" if changes else "night.preview.none", job=named),
+        *_lines(call, changes, page, f"/memory preview {job}"),
+    ]
     rows.append(call.texts("night.preview.cost", tokens=tokens) if tokens else call.texts("night.preview.free"))
     await call.say("\n".join(rows))
 
@@ -144,13 +154,22 @@ def _named(call: Call, run: Run) -> dict[str, object]:
     return {"n": run.id, "date": call.texts.date(run.started_at), "job": job_name(call.texts, run.job)}
 
 
-def _lines(call: Call, changes: Sequence[Change]) -> list[str]:
-    return _cut(call, changes, lambda change: _change(call, change))
+def _lines(call: Call, changes: Sequence[Change], page: int, command: str) -> list[str]:
+    """Returns a page of the changes as lines, and a line with the command that shows the next one."""
+    page = min(page, max(1, -(-len(changes) // _CHANGES)))
+    lines = [_change(call, change) for change in changes[(page - 1) * _CHANGES : page * _CHANGES]]
+    return lines + _more(call, f"{command} {page + 1}" if len(changes) > page * _CHANGES else "")
 
 
-def _cut(call: Call, rows: Sequence[T], line: Callable[[T], str]) -> list[str]:
-    cut = [line(row) for row in rows[:_CHANGES]]
-    return cut + ([call.texts("night.more", count=len(rows) - _CHANGES)] if len(rows) > _CHANGES else [])
+def _more(call: Call, command: str) -> list[str]:
+    return [call.texts("memory.more", command=command)] if command else []
+
+
+def _paged(typed: str) -> tuple[str, int]:
+    """Returns what was typed before the number of a page, and that number, 1 if there is none."""
+    named, _, page = typed.rpartition(" ")
+    is_page = named and page.isascii() and page.isdecimal() and len(page) < 6
+    return (named.strip(), max(1, int(page))) if is_page else (typed, 1)
 
 
 def _change(call: Call, change: Change) -> str:

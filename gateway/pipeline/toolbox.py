@@ -283,9 +283,7 @@ class Toolbox:
         return f"Saved: {'; '.join(f'{_said(memory)} [{memory.short_id}]' for memory in kept)}{_masked(*kept)}"
 
     def _asked(self, given: OneMemory, asked: ToForget) -> str:
-        context, language = self.turn.context, self.texts.language
-        said = asked.words if asked.memory is None else phrases.tell(asked.memory, context, language=language)
-        return _ASKED + self.texts("forget.one", id=given.id, said=said)
+        return _ASKED + asked.text(self.texts, self.turn.context, given)
 
     async def reminders(self, n: int, i: int, arguments: RemindersArguments) -> str:
         if arguments.action == "list":

@@ -130,13 +130,12 @@ def _pinned(reader: Reader, scope: Scope) -> list[int]:
 @walled
 def _places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
     within, owned = scope.predicate("m"), scope.owned("e")
-    rows = reader.all(
+    return reader.texts(
         "select min(e.name) as name from entities e join memory_entities l on l.entity_id = e.id"
         f" join memories m on m.id = l.memory_id where e.type = 'location' and {LIVE} and {within.sql} and {owned.sql}"
         " group by e.norm order by count(*) desc, e.norm limit ?",
         (*within.parameters, *owned.parameters, limit),
     )
-    return [row["name"] for row in rows]
 
 
 @walled
@@ -208,7 +207,6 @@ def _one(reader: Reader, scope: Scope, short_id: str) -> Memory | None:
 
 
 def _profile(reader: Reader, scope: Scope) -> list[FilledSlot]:
-    """Returns the filled slots of the profile in their order, then how the agent talks to this person."""
     return [
         FilledSlot(memory=memory, made_of=tuple(lineage.parents(reader, scope, memory.id)))
         for memory in profile.read(reader, scope)
@@ -216,7 +214,6 @@ def _profile(reader: Reader, scope: Scope) -> list[FilledSlot]:
 
 
 def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> About | None:
-    """Returns the entity that this scope knows by `name`, with the newest memories that name it."""
     known = entities.entity(reader, scope, name)
     if known is None:
         return None
@@ -278,7 +275,6 @@ class Browse:
 
     @in_read
     def shown(self, reader: Reader, context: Context, short_id: str) -> Shown:
-        """Returns a memory in full. Raises `NotFound`."""
         return shown(reader, confined(reader, context).scope, short_id, now=self._now())
 
     @in_read

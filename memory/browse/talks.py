@@ -93,22 +93,21 @@ def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list
 
 def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
     """Returns the private session of the scope's people that holds a turn; None if another session does."""
-    row = reader.one(
+    return reader.id(
         f"select session_id from turns where id = ? and session_id in {_THEIRS}",
         (turn_id, scope.speakers, scope.agent_id),
     )
-    return None if row is None else int(row["session_id"])
 
 
 @walled
 def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine]:
     within = scope.owned("m")
-    rows = reader.all(
+    return reader.each(
         f"select {_LINE} from messages m where m.turn_id = ? and m.session_id in {_THEIRS} and {_SEEN}"
         f" and {within.sql} order by m.id",
         (turn_id, scope.speakers, scope.agent_id, *within.parameters),
+        _line,
     )
-    return [_line(row) for row in rows]
 
 
 def _line(row: Row) -> ConversationLine:

@@ -142,7 +142,6 @@ class Compaction:
             task.add_done_callback(lambda _: self._tasks.pop(session_id, None))
 
     async def now(self, context: Context, bounds: Bounds) -> Compacted | None:
-        """Compacts the session of a speaker, however full its window is. Returns None if there is too little."""
         session_id = context.session.id
         async with self._lock(session_id):
             cut = await self._database.read(lambda reader: self._cut(reader, session_id, bounds, asked=True))
@@ -152,7 +151,6 @@ class Compaction:
             return await self._compact(cut, bounds, seconds=_PATIENCE)
 
     async def settled(self) -> None:
-        """Waits until the compactions under way are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks.values())
 
@@ -223,7 +221,8 @@ class Compaction:
             if not _stands(tx, cut):
                 return False
             chats.compact(tx, cut.session.id, after=cut.older[-1].id, summary=made.text or None, task=made.task)
-            if notice is not None and made.text and _worth_telling(cut, done):
+            is_first = done.messages > 0 and not cut.before.text
+            if notice is not None and made.text and (is_first or done.messages >= _WORTH_TELLING):
                 pieces = notice(done)
                 self._mailbox.post(tx, Outgoing(session_key=cut.session.key, pieces=pieces, kind="notice"))
             return True
@@ -295,16 +294,11 @@ def _stands(reader: Reader, cut: _Cut) -> bool:
     return read.items() <= {message.id: (message.text, message.recall) for message in said}.items()
 
 
-def _worth_telling(cut: _Cut, done: Compacted) -> bool:
-    return done.messages >= _WORTH_TELLING or (done.messages > 0 and not cut.before.text)
-
-
 def _fits(messages: Sequence[Message], within: WindowSize, size: WindowSize) -> bool:
     return len(messages) <= within.messages and sum(costs(messages, size)) <= within.tokens
 
 
 def _kept_from(messages: Sequence[Message], bounds: Bounds, *, asked: bool) -> int:
-    """Returns the place of the first message kept: it begins a turn, and the kept messages leave enough room."""
     room = replace(
         bounds.size,
         tokens=int(bounds.threshold.tokens * _KEPT),

@@ -73,7 +73,6 @@ class Doubts:
 
 
 def of_question(reader: Reader, scope: Scope, question: Question) -> FactDoubt | None:
-    """Returns the facts that a question is about, if both still hold and the speaker may change them."""
     asked = json.loads(question.payload)
     return _doubt(reader, scope, FactPair(older=asked["older"], newer=asked["newer"]))
 

@@ -52,7 +52,6 @@ class Edits:
     def __init__(
         self, tx: Transaction, context: Context, *, now: int, new_id: Callable[[], str], source_ids: Sequence[int] = ()
     ) -> None:
-        """`source_ids` are the messages in which the request was made, if there are any."""
         self._tx = tx
         self._context = context
         self._now = now
@@ -92,29 +91,19 @@ class Edits:
         `NotYours`, `NotCurrent`, `Derived`, and `NotWished` if a person concerned wants nothing of the kind kept.
         """
         scope = self._context.scope
-        old = self._changeable(memories.by_short_id(self._tx, scope, short_id))
-        if old.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        old = self._current(short_id)
         if keys.normalise_value(old.value) == keys.normalise_value(value):
             return old, old
-        draft = Draft(
-            kind=old.kind,
-            owner_id=old.owner_id,
-            # The first author stays the author: a correction must not move a row into another scope.
-            author_id=old.author_id,
-            subject_id=old.subject_id,
-            subject=old.subject,
-            agent_id=old.agent_id,
-            category=old.category,
-            topic=old.topic,
-            key=old.key,
+        # The first author stays the author: a correction must not move a row into another scope.
+        draft = memories.draft_of(
+            old,
             value=value[: keys.VALUE_LIMIT],
             flags=injection_flags(value),
-            importance=old.importance,
             confidence=1.0,
             origin="told",
             learned_at=self._now,
             local_date=self._today(),
+            valid_from=None,
             confirmed=True,
         )
         by_speaker = replace(draft, author_id=scope.speaker_id)
@@ -131,9 +120,7 @@ class Edits:
 
         Raises `NotFound`, `NotYours`, `NotCurrent` and `Derived`.
         """
-        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
-        if memory.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        memory = self._current(short_id)
         self._confirm(memory)
         return self._row(memory.id)
 
@@ -142,9 +129,7 @@ class Edits:
 
         What was unsure is confirmed by it: nobody wants a guess to lead.
         """
-        memory = self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
-        if memory.valid_until is not None:
-            raise NotCurrent(f"{short_id} is an old version.")
+        memory = self._current(short_id)
         if pinned and memory.unsure:
             self._confirm(memory)
         memories.pin(self._tx, memory.id, pinned=pinned)
@@ -180,15 +165,15 @@ class Edits:
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""
-        chats.set_learning(self._tx, self._context.session, on)
+        self._tx.run("update chats set learning = ? where id = ?", (int(on), self._context.session.chat_id))
 
     def set_language(self, language: str | None) -> None:
         """Sets this person's language by its code; None follows the language they write."""
-        people.set_language(self._tx, self._context.speaker, language)
+        people.put(self._tx, self._context.speaker.person_id, language=language)
 
     def set_timezone(self, timezone: str | None) -> None:
         """Sets this person's timezone, a name of the IANA list; None leaves it to the agent's."""
-        people.set_timezone(self._tx, self._context.speaker, timezone)
+        people.put(self._tx, self._context.speaker.person_id, timezone=timezone)
 
     def set_manner(self, text: str) -> Memory | None:
         """Sets the manner that this person, or here this group, wants, in their own words, and switches learning it on.
@@ -256,8 +241,9 @@ class Edits:
         return True
 
     def may_forget(self, short_id: str) -> Memory:
-        """Returns the memory if this person may forget it. Raises `NotFound`, `NotYours` and `Derived`."""
-        return self._changeable(memories.by_short_id(self._tx, self._context.scope, short_id))
+        memory = memories.by_short_id(self._tx, self._context.scope, short_id)
+        choose.may_forget(self._tx, self._asker, memory)
+        return memory
 
     def may_forget_said(self, message_id: int) -> tuple[Message, tuple[int, ...]]:
         """Returns a message that this person may have erased, and the memories learned from it, by id.
@@ -272,7 +258,6 @@ class Edits:
         raise NotFound(f"No message s_{message_id} here.")
 
     def show(self, short_id: str) -> Shown:
-        """Returns a memory with its sources, versions and state. Raises `NotFound`."""
         return shown(self._tx, self._context.scope, short_id, now=self._now)
 
     def start_window(self) -> None:
@@ -290,12 +275,12 @@ class Edits:
         return retry.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
 
     def set_task(self, task: str | None) -> None:
-        chats.set_task(self._tx, self._context.session.id, task)
+        chats.put(self._tx, self._context.session.id, active_task=task, task_found=0)
         erasure.note_reworded(self._tx, now=self._now)
 
     def choose_model(self, name: str | None) -> None:
         """Notes which of the agent's models is asked first in this session; None leaves it to the agent's file."""
-        chats.choose_model(self._tx, self._context.session.id, name)
+        chats.put(self._tx, self._context.session.id, chosen_model=name)
 
     def choose_agent(self, name: str | None) -> None:
         """Notes which agent answers in this session from now on; None leaves it to routing."""
@@ -330,11 +315,9 @@ class Edits:
         return outbox.drop_dead(self._tx, channel, outbox_id)
 
     def settle(self, question: Question, answer: str | None) -> bool:
-        """Closes a question with the choice taken. Returns False if that was done already."""
         return questions.settle(self._tx, question.id, answer)
 
     def ask_again(self, question: Question) -> bool:
-        """Notes that a question is put a second time. Returns False if it was already, or is no longer open."""
         return questions.ask_again(self._tx, question.id)
 
     def _as_said(self, draft: Draft) -> Draft:
@@ -358,9 +341,10 @@ class Edits:
         assert found is not None
         return found
 
-    def _changeable(self, memory: Memory) -> Memory:
-        """Returns a memory the person may change: their own, or in a group one said by them or about them."""
-        choose.may_forget(self._tx, self._asker, memory)
+    def _current(self, short_id: str) -> Memory:
+        memory = self.may_forget(short_id)
+        if memory.valid_until is not None:
+            raise NotCurrent(f"{short_id} is an old version.")
         return memory
 
     @property

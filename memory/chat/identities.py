@@ -58,7 +58,6 @@ class Identities:
     chosen_agents = reads(chats.chosen_agents)
 
     async def context(self, where: Where, who: Who) -> Context:
-        """Does what `enter` does, in a transaction of its own."""
         return await self._database.write(lambda tx: self.enter(tx, where, who), keys=entered(where, who))
 
     def enter(self, tx: Transaction, where: Where, who: Who) -> Context:
@@ -76,7 +75,6 @@ class Identities:
 
     @in_read
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
-        """Returns the context of a known speaker in a known place, or None."""
         speaker = people.known_speaker(reader, platform=who.platform, user_id=who.user_id)
         session = chats.session_by_key(reader, where.session_key)
         if speaker is None or session is None or session.agent_id != self._agents.ids[where.agent]:
@@ -106,7 +104,6 @@ class Identities:
 
     @in_read
     def is_there(self, reader: Reader, session_key: str) -> bool:
-        """Returns whether there is a session with this key whose chat the bot has not left."""
         session = chats.session_by_key(reader, session_key)
         return session is not None and chats.is_present(reader, session)
 

@@ -8,14 +8,14 @@ the message that gave it, so it holds for one turn and survives a restart.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory.chat.turns import TAKEN_BACK, Turn
-from memory.context import in_read, in_write
+from memory.context import StorePart, in_read, in_write
 from memory.store import history, questions, settings
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Reader, Transaction
 from memory.store.questions import Question
 
 #: The purpose of the question whether a call may be made.
@@ -36,12 +36,8 @@ class AgreedCall:
     arguments: str
 
 
-class OutsideCalls:
+class OutsideCalls(StorePart):
     """The calls from one store (`Service.outside_calls`)."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     @in_write
     def begin(self, tx: Transaction, turn: Turn, n: int, i: int, tool: str) -> str | None:
@@ -73,7 +69,6 @@ class OutsideCalls:
         return None if payload is None else _named(reader, payload)
 
     async def asked(self, question: Question) -> AgreedCall | None:
-        """Returns the call that a question to a person is about; None if it was forgotten."""
         return await self._database.read(lambda reader: _named(reader, question.payload))
 
     async def tools(self, name: str) -> str:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from memory.chat.identities import Where, Who
-from memory.context import Context, in_read
+from memory.context import Context, StorePart, in_read
 from memory.mailbox import outbox
 from memory.store import people, questions
-from memory.store.database import Database, Reader
+from memory.store.database import Reader
 from memory.store.questions import OpenQuestion, Question
 
 
-class OpenQuestions:
+class OpenQuestions(StorePart):
     """The questions of one store (`Service.questions`)."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     @in_read
     def before(self, reader: Reader, where: Where, who: Who) -> tuple[Question | None, bool]:
@@ -29,7 +23,6 @@ class OpenQuestions:
         return question, outbox.last_reminder(reader, where.session_key) is not None
 
     async def at(self, where: Where, who: Who) -> Question | None:
-        """Returns the question that is open to this person in this place, or None."""
         return await self._database.read(
             lambda reader: questions.open_question(
                 reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
@@ -39,15 +32,12 @@ class OpenQuestions:
 
     @in_read
     def open_to(self, reader: Reader, context: Context) -> Question | None:
-        """Returns the question that is open to the speaker here, or None."""
         return questions.open_to(reader, session_id=context.session.id, asker_id=context.speaker.id, now=self._now())
 
     @in_read
     def open_to_any(self, reader: Reader, context: Context) -> list[OpenQuestion]:
-        """Returns the questions that wait for the speaker in their private chats, with any of their accounts."""
         own = [account.id for account in people.accounts(reader, context.speaker.id)]
         return questions.open_to_any(reader, own, now=self._now())
 
     async def cancel(self, question: Question) -> None:
-        """Closes a question without an answer, because the person went on to something else."""
         await self._database.write(lambda tx: questions.settle(tx, question.id, None))

@@ -61,7 +61,6 @@ def last_said(reader: Reader, session: Session, scope: Scope) -> list[Row]:
 
 
 def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
-    """Returns the memories learned from the person's last messages, and those that the answer to them quotes."""
     found = last_said(reader, session, scope)
     if not found:
         return AtHand()

@@ -168,7 +168,6 @@ class Stats:
     of_turn = reads(usage.of_turn)
 
     async def book(self, context: Context, spent: Spent) -> None:
-        """Books a model call for the speaker that belongs to no turn."""
         session, speaker = context.session, context.speaker
 
         def act(tx: Transaction) -> None:
@@ -185,7 +184,6 @@ class Stats:
         await self._database.write(act)
 
     async def health(self, channels: Collection[str]) -> StoreHealth:
-        """Returns the state of the store and of the messages waiting for these channels, named as in session keys."""
         inbox, outbox = await self._mailbox.oldest(channels)
         return StoreHealth(
             oldest_inbox=inbox,
@@ -194,7 +192,11 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
             deployment=await self._database.read(self._database.deployment),
-            set_aside=0 if self._database.damage else await self._database.read(_set_aside),
+            set_aside=0
+            if self._database.damage
+            else await self._database.read(
+                lambda reader: refusals.count_set_aside(reader) + extractions.count_parked(reader)
+            ),
         )
 
     @in_read
@@ -222,14 +224,8 @@ class Stats:
 
     @in_read
     def rows(self, reader: Reader) -> Mapping[str, int]:
-        """Returns the number of rows of the largest tables, which takes a while."""
-        return {
-            "messages": reader.number("select count(*) from messages"),
-            "memories": reader.number("select count(*) from memories"),
-            "people": reader.number("select count(*) from people"),
-            "chats": reader.number("select count(*) from chats"),
-            "reminders": reader.number("select count(*) from reminders"),
-        }
+        tables = ("messages", "memories", "people", "chats", "reminders")
+        return {table: reader.number(f"select count(*) from {table}") for table in tables}
 
     @in_read
     def usage(self, reader: Reader, context: Context, *, days: int, everywhere: bool = False) -> list[Used]:
@@ -256,7 +252,6 @@ class Stats:
         return [_used_on(day, rows) for day, rows in sorted(by_day.items())]
 
     async def spending(self, context: Context, timezone: str) -> Spending:
-        """Returns the cost of today's answers; the day is that of the agent's `timezone`."""
         session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
 
         def act(reader: Reader) -> Spending:
@@ -303,12 +298,7 @@ class Stats:
         return await self._database.read(act)
 
 
-def _set_aside(reader: Reader) -> int:
-    return refusals.count_set_aside(reader) + extractions.count_parked(reader)
-
-
 def _used(reader: Reader, which: str, parameters: Sequence[Parameter]) -> list[Used]:
-    """Returns the sums of the bookings that meet a condition, the largest first."""
     rows = reader.all(
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
         f" sum(output_tokens) as output_tokens, sum(cost) as cost from usage where {which}"

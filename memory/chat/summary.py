@@ -77,7 +77,11 @@ def read(answer: str, *, covered: Sequence[str], tokens: int, count: Callable[[s
     Raises `Unreadable` if it says nothing of them.
     """
     found = read_object(answer, *SECTIONS)
-    items = {name: filter(None, map(_item, _listed(found.get(name)))) for name in SECTIONS if name != "said"}
+    given = {name: found.get(name) for name in SECTIONS if name != "said"}
+    items = {
+        name: filter(None, map(_item, value[:_MOST] if isinstance(value, list) else [value]))
+        for name, value in given.items()
+    }
     sections = {name: [one for one in of if not is_refusal(one, covered)] for name, of in items.items()}
     text = _joined(sections | {"said": []}, tokens, count)
     if not text or not speaks_of("\n".join(chain(*sections.values())), covered):
@@ -109,10 +113,6 @@ def extract(
 def is_spoken(message: Message) -> bool:
     """Returns whether a message consists of words, and is no call or result of a tool."""
     return message.role in ("user", "assistant") and bool(message.text.strip())
-
-
-def _listed(value: Any) -> list[Any]:
-    return value[:_MOST] if isinstance(value, list) else [value]
 
 
 def _item(value: Any) -> str:
@@ -152,7 +152,6 @@ def _joined(sections: Mapping[str, Sequence[str]], tokens: int, count: Callable[
 
 
 def _in_turn(sections: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-    """Yields the first item of each section, then the second, without repetitions; the last messages come first."""
     order = {name: list(dict.fromkeys(sections[name])) for name in SECTIONS}
     order["said"].reverse()
     for place in range(max(map(len, order.values()))):

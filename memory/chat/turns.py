@@ -48,17 +48,11 @@ _ENDED: Final = "it has ended meanwhile, or another process answers it, too"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One inbox row's message, ready for history. `said_at` is in milliseconds UTC."""
+class Said(Utterance):
+    """One inbox row's message, ready for history."""
 
     inbox_id: int
-    text: str
-    tokens: int
-    said_at: int
-    platform_ref: str | None
-    reply_to: str | None
-    learn: bool
-    recall: bool = True
+    role: str = "user"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,17 +143,12 @@ class Turns:
             turn_id,
             owner_id=context.scope.writes_to,
             utterances=[
-                Utterance(
-                    role="user",
-                    text=message.text,
-                    tokens=message.tokens,
-                    said_at=message.said_at,
+                replace(
+                    message,
                     learn=message.learn and learning,
                     recall=message.recall and learning,
                     author_id=context.speaker.id,
                     author_name=who.name,
-                    platform_ref=message.platform_ref,
-                    reply_to=message.reply_to,
                 )
                 for message in said
             ],
@@ -208,7 +197,6 @@ class Turns:
 
     @in_read
     def at_hand(self, reader: Reader, context: Context) -> AtHand:
-        """Returns the memories and the turn that the speaker may mean by "that"."""
         return retry.at_hand(reader, context.session, confined(reader, context).scope)
 
     async def asks_to_forget(self, text: str) -> str:
@@ -233,13 +221,12 @@ class Turns:
         `modelless`, what the messages tell and the reminders to come are read, too.
         """
         context = turn.context
-        hits = [] if budget is None else await self._found(turn, budget)
         ending = await self._ending(turn) if modelless and budget is not None else None
         # Memories learned from here on, also by this very turn, are newer than a snapshot taken now.
         now = self._now()
         size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
 
-        def looked(reader: Reader) -> TurnMaterial:
+        def looked(reader: Reader, hits: list[Hit]) -> TurnMaterial:
             scope = chats.scope_of(reader, context.session, context.speaker.id)
             reader.confine(scope, session_id=context.session.id)
             # Hits from before an account was linked or taken out may not be the speaker's any more.
@@ -255,18 +242,16 @@ class Turns:
                 reminders=tuple(one for one in reminders if one.first and one.next_at is not None),
             )
 
-        return await self._database.read(looked)
-
-    async def _found(self, turn: Turn, budget: Budget) -> list[Hit]:
         query = "\n".join(message.text for message in turn.said)
-        if not should_search(query):
-            return []
+        if budget is None or not should_search(query):
+            return await self._database.read(lambda reader: looked(reader, []))
         # The beginning of the turn has left changes.
         await self._search.feed()
-        return await self._search.find(
-            turn.context.scope,
+        return await self._search.find_and(
+            looked,
+            context.scope,
             query,
-            timezone=turn.context.timezone,
+            timezone=context.timezone,
             limit=budget.items * 2,
             besides={message.id for message in turn.said},
             older_reflections=False,
@@ -478,4 +463,4 @@ class Turns:
                 replaces=proposal.replaces,
             )
         if not extractions.unread_before(tx, session.id, turn.said[0].id):
-            extractions.mark_read(tx, session.id, turn.said[-1].id)
+            chats.mark_read(tx, session.id, turn.said[-1].id)

@@ -6,6 +6,7 @@ Invariants: A view is one read and changes nothing. Its effects (a new snapshot,
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -154,7 +155,6 @@ def _spoken_of(
 def _said_lately(
     reader: Reader, context: Context, said: Sequence[Message], found: Recall, *, limit: int
 ) -> list[Recalled]:
-    """Returns the speaker's latest messages before this turn, as found but not used, the newest first."""
     if not limit:
         return []
     known = {item.passage.message.id for item in found.items if item.passage is not None}
@@ -171,7 +171,7 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
     """Keeps the effects of the view of a turn that ends, and the memories and messages that were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
-        chats.keep_snapshot(tx, session_id, snapshot.ids, now=view.snapshot_taken_at)
+        chats.put(tx, session_id, snapshot=json.dumps(snapshot.ids), snapshot_at=view.snapshot_taken_at)
     if view.trimmed_to is not None:
         chats.trim_window(tx, session_id, after=view.trimmed_to)
     ids = {item.memory.id for item in view.recall.items if item.memory is not None}
@@ -188,7 +188,6 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
 def _snapshot(
     reader: Reader, context: Context, budget: Budget, *, now: int, count_tokens: Callable[[str], int]
 ) -> tuple[Snapshot, bool]:
-    """Returns the prompt's snapshot, and whether it was taken just now."""
     session, scope = context.session, context.scope
     idle = session.last_message_at is None or now - session.last_message_at > _SNAPSHOT_IDLE_MS
     if session.snapshot is None or session.snapshot_at is None or idle:

@@ -88,7 +88,6 @@ def finish(tx: Transaction, what: str, *, sought: Sought | None, now: int) -> bo
 
 
 def _telling_turns(reader: Reader, turn_ids: Sequence[int], memory_ids: Sequence[int], sought: Sought) -> list[int]:
-    """Returns the turns in which a text, shown or not, tells what is sought."""
     rows = forgettable.told_in(reader, turn_ids, memory_ids)
     telling = {
         row["turn_id"]

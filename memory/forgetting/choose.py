@@ -192,50 +192,52 @@ def may_forget(reader: Reader, asker: Asker, memory: Memory) -> None:
 
 def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
     """Returns the rows that a selection names now, as far as this person may have them erased."""
-    return replace(_chosen_rows(reader, asker, selection), reminders=tuple(_chosen_reminders(reader, asker, selection)))
-
-
-def _chosen_reminders(reader: Reader, asker: Asker, selection: Selection) -> list[Reminder]:
-    """Returns the reminders that a selection names now: the person's own or, with all of a place, all of it."""
-    within = reminding.reach(asker.scope, asker.session)
-    match selection.what:
-        case "memories":
-            return [
-                reminder for reminder in reminding.of_reach(reader, within) if reminder.id in selection.reminder_ids
-            ]
-        case "range":
-            found = reminding.of_reach(reader, within)
-            return [row for row in found if selection.first <= row.created_at < selection.last]
-        case "here":
-            every = reminding.of_session(reader, asker.session.id)
-        case "all":
-            if asker.scope.private:
-                return reminding.of_reach(reader, within)
-            every = reminding.of_chat(reader, asker.session.chat_id)
-        case "me":
-            return reminding.of_reach(reader, reminding.ReminderReach(identities(reader, asker), None))
-    return [one for one in every if asker.may_all or one.identity_id in asker.selves]
-
-
-def _chosen_rows(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
+    reminders = reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
     match selection.what:
         case "memories":
             found = memories.by_ids(reader, asker.scope, selection.memory_ids)
             said = frozenset(selection.message_ids)
+            reminders = [reminder for reminder in reminders if reminder.id in selection.reminder_ids]
         case "range":
-            found = _learned_between(reader, asker, selection)
-            period = (selection.first, selection.last)
-            said = frozenset(filtered.within_reach(reader, _reach(reader, asker), said=period))
+            first, last = selection.first, selection.last
+            learned = forgettable.memories_between(reader, asker.scope, first, last)
+            found = memories.by_ids(reader, asker.scope, learned)
+            if asker.scope.private:  # the person's facts about themselves from groups are found here, but not meant
+                found = [memory for memory in found if memory.owner_id in asker.scope.own]
+            said = frozenset(filtered.within_reach(reader, _reach(reader, asker), said=(first, last)))
+            reminders = [reminder for reminder in reminders if first <= reminder.created_at < last]
         case "here":
             said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
             found = lineage.taught_by(reader, asker.scope, said)
-        case "all":
-            return _everything(reader, asker)
-        case "me":
-            return _of_person(reader, asker)
+            reminders = _governed_reminders(asker, reminding.of_session(reader, asker.session.id))
+        case "all" | "me":
+            return _everything(reader, asker, selection.what, reminders)
     may = may_erase(reader, asker)
     theirs = tuple(memory for memory in found if may(memory))
-    return Chosen(memories=theirs, message_ids=said, skipped=len(found) - len(theirs))
+    return Chosen(memories=theirs, message_ids=said, reminders=tuple(reminders), skipped=len(found) - len(theirs))
+
+
+def _everything(reader: Reader, asker: Asker, what: What, mine: Sequence[Reminder]) -> Chosen:
+    """Returns all rows of a person, anywhere, for "me". For "all", those on their private side, of any agent.
+
+    In a group these are their own rows or, with `may_all`, all.
+    """
+    if what == "me":
+        selves = identities(reader, asker)
+        held, said = forgettable.memories_of_people(reader, selves), forgettable.messages_of_people(reader, selves)
+        mine = reminding.of_reach(reader, reminding.ReminderReach(selves, None))
+    else:
+        reach = _reach(reader, asker)
+        if asker.scope.private:
+            reach = reach._replace(places=asker.scope.own)
+        else:
+            mine = _governed_reminders(asker, reminding.of_chat(reader, asker.session.chat_id))
+        held, said = forgettable.memories(reader, reach), filtered.within_reach(reader, reach)
+    return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said), reminders=tuple(mine))
+
+
+def _governed_reminders(asker: Asker, rows: Sequence[Reminder]) -> list[Reminder]:
+    return [reminder for reminder in rows if asker.may_all or reminder.identity_id in asker.selves]
 
 
 def erasable(reader: Reader, asker: Asker, what: What, message_ids: Sequence[int]) -> frozenset[int]:
@@ -326,47 +328,45 @@ def _filtered(
         return Selection(what="range", first=first, last=last) if first < last else None
     meeting = filtered.meeting(reader, asker.scope, asked, asker.timezone)
     said = filtered.messages(reader, _reach(reader, asker), asker.scope, asked, asker.timezone)
-    said += _answers_naming(reader, asker, asked)
+    answered, reminder_ids = _naming(reader, asker, asked)
+    said += answered
     near = False
     if asked.words:
         held = _held(reader, asker, asked.words, found, heard) or Selection(what="memories")
         near = held.near
         meeting, said = meeting.intersection(held.memory_ids), [one for one in said if one in held.message_ids]
-    named = _reminders_naming(reader, asker, asked)
-    if not (meeting or said or named):
+    if not (meeting or said or reminder_ids):
         return None
     newest = memories.by_ids(reader, asker.scope, sorted(meeting, reverse=True)[:_MOST])
-    kept = _with_versions(reader, asker.scope, [memory for memory in newest if not memory.follows])
     return Selection(
         what="memories",
-        memory_ids=() if kept is None else kept.memory_ids,
+        memory_ids=_with_versions(reader, asker.scope, [memory for memory in newest if not memory.follows]),
         message_ids=tuple(said[:_MOST_MESSAGES]),
-        reminder_ids=tuple(named),
+        reminder_ids=tuple(reminder_ids),
         more=max(0, len(meeting) - _MOST) + len(said[_MOST_MESSAGES:]),
         near=near,
     )
 
 
-def _reminders_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
-    """Returns the person's reminders that give all the names, and hold the words beside them."""
+def _naming(reader: Reader, asker: Asker, asked: Filters) -> tuple[list[int], list[int]]:
+    """Returns the bot's answers to this person in a group that give all the names, and the person's reminders.
+
+    Reminders hold the words beside the names, too. In private, answers are the person's own.
+    """
     names, terms = filtered.names_in(asked), set(tokenised.query_terms(asked.words))
     if len(names) != len(asked.given):
-        return []
+        return [], []
     tests = [filtered.naming(reader, asker.scope, name) for name in names]
-    return [
-        reminder.id
-        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if all(is_named(reminder.text) for is_named in tests) and terms <= set(tokenised.tokens(reminder.text))
-    ]
-
-
-def _answers_naming(reader: Reader, asker: Asker, asked: Filters) -> list[int]:
-    """Returns the bot's answers to this person in a group that give the names: in private they are the person's own."""
-    names = filtered.names_in(asked)
-    if asker.scope.private or len(names) != len(asked.given):
-        return []
-    tests = [filtered.naming(reader, asker.scope, name) for name in names]
-    return [one for one, text in _answers(reader, asker).items() if all(is_named(text) for is_named in tests)]
+    answers = {} if asker.scope.private else _answers(reader, asker)
+    reminders = reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+    return (
+        [message_id for message_id, text in answers.items() if all(is_named(text) for is_named in tests)],
+        [
+            reminder.id
+            for reminder in reminders
+            if all(is_named(reminder.text) for is_named in tests) and terms <= set(tokenised.tokens(reminder.text))
+        ],
+    )
 
 
 def _answers(reader: Reader, asker: Asker) -> dict[int, str]:
@@ -453,7 +453,11 @@ def _holding(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
             matching.append(memory)
     if not matching:
         matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
-    hits = [*_messages_holding(reader, asker, said), *_said_with(reader, asker, words)]
+    hits = []
+    if len(said) >= (_PHRASE if said.isascii() else _PHRASE // 2):
+        hits += filtered.within_reach(reader, _reach(reader, asker), text=said)
+    heard = _heard_from_people(reader, asker, words.heard) if terms else []
+    hits += [message.id for message in heard if terms <= set(tokenised.tokens(message.text))]
     holding = _not_denying(reader, asker, words, list(dict.fromkeys(hits)))
     if not matching:
         # "That I can't drink milk" holds no word of "allergic to", but says the value learned from its message.
@@ -464,15 +468,20 @@ def _holding(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
         most = max(shares, default=0)
         matching = matching or [row for row, share in zip(taught, shares, strict=True) if share == most > 0]
     matching = list({memory.id: memory for memory in matching}.values())
-    selection = _with_versions(reader, asker.scope, matching[:_MOST])
-    reminder_ids = _reminders_holding(reader, asker, phrase, terms)
-    if not (selection or holding or reminder_ids):
+    reminders = reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
+    named = [
+        reminder.id
+        for reminder in reminders
+        if (len(phrase) >= _PHRASE // 2 and phrase in reminder.text.casefold())
+        or (terms and terms <= set(tokenised.tokens(reminder.text)))
+    ]
+    if not (matching or holding or named):
         return None
     return Selection(
         what="memories",
-        memory_ids=() if selection is None else selection.memory_ids,
+        memory_ids=_with_versions(reader, asker.scope, matching[:_MOST]),
         message_ids=tuple(holding[:_MOST_MESSAGES]),
-        reminder_ids=tuple(reminder_ids),
+        reminder_ids=tuple(named),
         more=len(matching[_MOST:]) + len(holding[_MOST_MESSAGES:]),
     )
 
@@ -529,8 +538,7 @@ def with_names(reader: Reader, asker: Asker, selection: Selection, terms: Set[st
                 or gives(name, memory.value, is_word=is_word)
             )
         ]
-        kept = _with_versions(reader, asker.scope, meant)
-        memory_ids |= dict.fromkeys(() if kept is None else kept.memory_ids)
+        memory_ids |= dict.fromkeys(_with_versions(reader, asker.scope, meant))
     return replace(
         selection,
         memory_ids=tuple(memory_ids),
@@ -607,8 +615,7 @@ def _nearest(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
     messages = [message.id for shared, message in spoken if shared == most][:_NEAREST]
     messages.sort(key=places.__getitem__)
     kept = _with_versions(reader, asker.scope, [memory for shared, memory in near if shared == most][:_NEAREST])
-    taught = _with_memories(reader, asker, messages)
-    memory_ids = dict.fromkeys([*(kept.memory_ids if kept is not None else ()), *taught.memory_ids])
+    memory_ids = dict.fromkeys([*kept, *_with_memories(reader, asker, messages).memory_ids])
     return Selection(what="memories", memory_ids=tuple(memory_ids), message_ids=tuple(messages))
 
 
@@ -633,61 +640,15 @@ def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
     return bool(terms) and bool(terms & kind) and terms <= kind | own
 
 
-def _said_with(reader: Reader, asker: Asker, words: _Words) -> list[int]:
-    terms, said = words.terms, _heard_from_people(reader, asker, words.heard)
-    return [message.id for message in said if terms and terms <= set(tokenised.tokens(message.text))]
-
-
 def _heard_from_people(reader: Reader, asker: Asker, heard: Sequence[int]) -> list[Message]:
     mine = erasable(reader, asker, "memories", heard)
     said = passages.as_passages(reader, asker.scope, sorted(mine))
     return [passage.message for passage in said if passage.message.role == "user"]
 
 
-def _reminders_holding(reader: Reader, asker: Asker, phrase: str, terms: Set[str]) -> list[int]:
-    return [
-        reminder.id
-        for reminder in reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
-        if (len(phrase) >= _PHRASE // 2 and phrase in reminder.text.casefold())
-        or (terms and terms <= set(tokenised.tokens(reminder.text)))
-    ]
-
-
-def _messages_holding(reader: Reader, asker: Asker, said: str) -> list[int]:
-    if len(said) < (_PHRASE if said.isascii() else _PHRASE // 2):
-        return []
-    return filtered.within_reach(reader, _reach(reader, asker), text=said)
-
-
-def _with_versions(reader: Reader, scope: Scope, found: Sequence[Memory]) -> Selection | None:
-    ids = dict.fromkeys(one.id for memory in found for one in (memory, *lineage.versions(reader, scope, memory)))
-    return Selection(what="memories", memory_ids=tuple(ids)) if ids else None
-
-
-def _learned_between(reader: Reader, asker: Asker, selection: Selection) -> list[Memory]:
-    found = forgettable.memories_between(reader, asker.scope, selection.first, selection.last)
-    return _in_private(asker, memories.by_ids(reader, asker.scope, found))
-
-
-def _in_private(asker: Asker, found: Sequence[Memory]) -> list[Memory]:
-    """Drops, in a private chat, the person's facts about themselves from groups: they are found there but not meant."""
-    return [memory for memory in found if not asker.scope.private or memory.owner_id in asker.scope.own]
-
-
-def _everything(reader: Reader, asker: Asker) -> Chosen:
-    """Returns all on a person's private side, of any agent; in a group their own rows or, with `may_all`, all."""
-    reach = _reach(reader, asker)
-    if asker.scope.private:
-        reach = reach._replace(places=asker.scope.own)
-    held, said = forgettable.memories(reader, reach), filtered.within_reach(reader, reach)
-    return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
-
-
-def _of_person(reader: Reader, asker: Asker) -> Chosen:
-    """Returns all rows of a person: those of their identities, and those by or about them anywhere."""
-    selves = identities(reader, asker)
-    held, said = forgettable.memories_of_people(reader, selves), forgettable.messages_of_people(reader, selves)
-    return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said))
+def _with_versions(reader: Reader, scope: Scope, rows: Sequence[Memory]) -> tuple[int, ...]:
+    versions = (version.id for row in rows for version in (row, *lineage.versions(reader, scope, row)))
+    return tuple(dict.fromkeys(versions))
 
 
 def identities(reader: Reader, asker: Asker) -> list[int]:

@@ -144,7 +144,6 @@ def answers(
 
 
 def with_tools(reader: Reader, turn_ids: Collection[int]) -> list[int]:
-    """Returns the bot's messages of the turns in which it called a tool."""
     return reader.ids(
         "select m.id from messages m where m.role <> 'user' and m.turn_id in (select value from json_each(?))"
         " and exists (select 1 from messages t where t.turn_id = m.turn_id and t.tool_calls is not null)",
@@ -153,7 +152,6 @@ def with_tools(reader: Reader, turn_ids: Collection[int]) -> list[int]:
 
 
 def texts(reader: Reader, message_ids: Collection[int], *, by: Sequence[int] | None = None) -> list[str]:
-    """Returns the texts of these messages; with `by` only those that these identities wrote."""
     rows = reader.all(
         "select distinct text from messages where id in (select value from json_each(?1)) and text <> ''"
         " and (?2 is null or author_id in (select value from json_each(?2)))",

@@ -168,7 +168,6 @@ def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Repl
 
 
 def entry_of(reader: Reader, erased_at: int, what: str) -> LedgerEntry:
-    """Returns the ledger entry for a row of `erasures`, with the hashes that this erasure left."""
     # Hashes are noted in the transaction that erases, with exactly its time.
     hashes = erasure.hashes_at(reader, erased_at)
     return LedgerEntry(

@@ -80,40 +80,36 @@ class Plan:
 
 def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked: Looked | None = None) -> Plan:
     """Returns the plan for forgetting `selection` now. `looked` holds the findings of an earlier plan for it."""
-    chosen = choose.chosen(reader, asker, selection)
-    # If everything goes, all versions are included already.
-    every = selection.what in ("all", "me")
-    going = chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories))
-    derived, restored = memories.made_of(reader, [memory.id for memory in going])
+    chosen, looked = choose.chosen(reader, asker, selection), looked or Looked()
+    # If everything goes, all versions are included already, and no row need be searched for.
+    every, whole = selection.what in ("all", "me"), is_whole(asker, selection.what)
+    going = list(chosen.memories if every else _with_parts(reader, _with_same_words(reader, asker, chosen.memories)))
     sources = frozenset[int]().union(*lineage.source_ids(reader, [memory.id for memory in going]).values())
     said = chosen.message_ids | sources
     theirs = choose.erasable(reader, asker, selection.what, sorted(said))
-    looked = looked or Looked()
-    if how == "memory":
-        telling = history.replies_telling(reader, with_turns(reader, going), sources=said)
-        messages, replies = said, telling | forgettable.not_by_people(reader, said)
-    else:
-        whole = is_whole(asker, selection.what)
-        messages = theirs if whole else theirs | _said_again(reader, asker, theirs)
-        if not whole:
-            if events := _left_without_words(reader, asker, going, messages):
-                going = [*going, *events]
-                derived, restored = memories.made_of(reader, [memory.id for memory in going])
-            looked = _look(reader, asker, [*going, *derived], messages, looked)
-        replies = _replies(reader, going, messages, looked)
+    messages = said if how == "memory" else theirs if whole else theirs | _said_again(reader, asker, theirs)
+    if how == "words" and not whole:
+        going += _left_without_words(reader, asker, going, messages)
+    derived, restored = memories.made_of(reader, [memory.id for memory in going])
+    if how == "words" and not whole:
+        looked = _look(reader, asker, [*going, *derived], messages, looked)
+    replies = looked.quoting | history.replies_telling(reader, with_turns(reader, going), sources=messages)
+    if how == "words":
+        # A tool call, its result and the answer made from it go together: a part alone is of no use.
+        replies = replies.union(forgettable.with_tools(reader, history.turns_of(reader, replies)))
     replies = forgettable.with_words(reader, replies | forgettable.not_by_people(reader, messages))
     messages = forgettable.with_words(reader, messages) - replies
-    foreign = said - theirs if how == "words" else frozenset[int]()
-    going_ids = {memory.id for memory in (*going, *derived)}
     names = [] if every else choose.names_behind(reader, asker, [*going, *derived])
-    leaving = messages | replies
     naming = {
-        name: {message_id: text for message_id, text in texts.items() if message_id not in leaving}
+        name: {message_id: text for message_id, text in texts.items() if message_id not in messages | replies}
         for name, texts in choose.naming_texts(reader, asker, names).items()
     }
-    reminders, kept = chosen.reminders, frozenset[int]()
+    reminders, kept, staying = chosen.reminders, frozenset[int](), 0
     if not every:
         reminders, kept = _reminders(reader, asker, chosen.reminders, going, messages, naming)
+    if how == "words":
+        going_ids = {memory.id for memory in (*going, *derived)}
+        staying = forgettable.losing_a_source(reader, messages, besides=going_ids)
     return Plan(
         what=selection.what,
         how=how,
@@ -122,13 +118,13 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         restored=tuple(restored),
         messages=tuple(sorted(messages)),
         replies=tuple(sorted(replies)),
-        others=tuple(sorted(foreign | forgettable.gone_by_age(reader, said))),
-        staying=forgettable.losing_a_source(reader, messages, besides=going_ids) if how == "words" else 0,
+        others=tuple(sorted((said - theirs if how == "words" else set()) | forgettable.gone_by_age(reader, said))),
+        staying=staying,
         skipped=chosen.skipped,
         looked=looked,
         reminders=reminders,
         names=tuple(names),
-        naming=len({one for texts in naming.values() for one in texts}) + len(kept) if how == "words" else 0,
+        naming=len(kept) + len(set().union(*naming.values())) if how == "words" else 0,
     )
 
 
@@ -173,7 +169,6 @@ def is_whole(asker: Asker, what: What) -> bool:
 
 
 def with_turns(reader: Reader, going: Sequence[Memory]) -> list[tuple[str, list[int]]]:
-    """Returns the values of these memories, each with the turns it was recalled in."""
     return [(memory.value, recalls.turns_with(reader, memory.id)) for memory in going]
 
 
@@ -278,10 +273,3 @@ def _answers(
         ):
             yield from rows
             last = rows[-1]["id"]
-
-
-def _replies(reader: Reader, going: Sequence[Memory], messages: frozenset[int], looked: Looked) -> frozenset[int]:
-    """Returns the bot's answers to these messages, and its messages that quote them or memories from them."""
-    quoting = looked.quoting | history.replies_telling(reader, with_turns(reader, going), sources=messages)
-    # A tool call, its result and the answer made from it go together: a part alone is of no use.
-    return frozenset(quoting).union(forgettable.with_tools(reader, history.turns_of(reader, quoting)))

@@ -42,7 +42,6 @@ def keep(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None =
 
 
 def known(reader: Reader, memory_ids: Collection[int]) -> set[frozenset[int]]:
-    """Returns the pairs among these facts that were compared, each as its two ids."""
     rows = reader.all(
         "select older_id, newer_id from comparisons where older_id in (select value from json_each(?1))"
         " and newer_id in (select value from json_each(?1))",

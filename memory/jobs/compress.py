@@ -95,7 +95,7 @@ def _owners(reader: Reader, night: Night) -> Sequence[int]:
     found = []
     for owner_id in scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly)):
         events = waiting.get(owner_id, [])
-        told = runs.last_done(reader, _NAME, owner_id) if events and not night.model else None
+        told = runs.last(reader, _NAME, owner_id)[1] if events and not night.model else None
         if any(told is None or created_at > told for created_at in events):
             found.append(owner_id)
     return found

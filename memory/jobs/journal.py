@@ -148,7 +148,6 @@ class TakenBack:
 
     @property
     def left(self) -> int:
-        """The number of rows that stay because they were changed since."""
         return len(self.stay)
 
 

@@ -111,7 +111,7 @@ def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
     )
     ids = sorted(row["id"] for row in rows if row["id"] not in left_alone)
     # Facts told while the model reads are looked at the next time.
-    last = runs.last_begun(reader, _NAME, scope.writes_to)
+    last, _ = runs.last(reader, _NAME, scope.writes_to)
     return _Facts(
         rows=[memory for memory in memories.by_ids(reader, scope, ids) if _may_be_merged(memory)],
         created={row["id"]: row["created_at"] for row in rows},
@@ -360,7 +360,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
     if any(one.live and one.id not in ids and same(one, draft) for one in keep.near(tx, scope, draft)):
         return False
     memory_id = memories.insert(tx, draft, new_id=night.new_id, now=night.now)
-    memories.add_sources(tx, memory_id, sources)
+    memories.share_sources(tx, memory_id, ids)
     memories.stand_for(tx, memory_id, rows)
     entities.note(tx, draft.owner_id, memory_id, entities.of_memories(tx, ids), now=night.now)
     memories.archive(tx, ids, now=night.now)

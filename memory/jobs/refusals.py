@@ -50,7 +50,6 @@ def set_aside(reader: Reader, job: str) -> set[int]:
 
 
 def count_set_aside(reader: Reader) -> int:
-    """Returns the number of memories that are set aside, of all jobs."""
     return reader.number("select count(*) as n from refusals where tries >= ?", (SET_ASIDE_AFTER,))
 
 

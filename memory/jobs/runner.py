@@ -158,11 +158,11 @@ async def latest_in(path: Path, database_url: str = "") -> list[RunProgress]:
 
 
 def _latest(reader: Reader) -> list[RunProgress]:
-    return [
-        RunProgress(run=run, done=done, of=of)
-        for run in runs.latest(reader)
-        for done, of in [runs.progress(reader, run.id)]
-    ]
+    return _progress(reader, runs.latest(reader))
+
+
+def _progress(reader: Reader, found: Sequence[Run]) -> list[RunProgress]:
+    return [RunProgress(run=run, done=done, of=of) for run in found for done, of in [runs.progress(reader, run.id)]]
 
 
 class _RolledBack(Exception):
@@ -199,16 +199,8 @@ class Jobs:
         return tuple(self._table)
 
     async def begin(self) -> None:
-        """Releases, at start, the runs that were under way when the process ended, so that they can be resumed.
-
-        What models refused to read gets another try, because the model may be another now.
-        """
-
-        def act(tx: Transaction) -> None:
-            runs.release(tx, now=self._now())
-            refusals.retry(tx)
-
-        await self._database.write(act)
+        """Releases the runs that were under way when their process ended, so that they can be resumed."""
+        await self._database.write(lambda tx: runs.release(tx, now=self._now()))
 
     async def since(self, agent: str) -> int:
         """Returns when this store first served the agent, in milliseconds UTC."""
@@ -275,14 +267,9 @@ class Jobs:
 
     @in_read
     def newest(self, reader: Reader, *, limit: int) -> list[RunProgress]:
-        return [
-            RunProgress(run=run, done=done, of=of)
-            for run in runs.newest(reader, limit=limit)
-            for done, of in [runs.progress(reader, run.id)]
-        ]
+        return _progress(reader, runs.newest(reader, limit=limit))
 
     async def latest(self) -> list[RunProgress]:
-        """Returns the newest run of each job and agent of this store, as figures only."""
         return await self._database.read(_latest)
 
     @in_read
@@ -506,7 +493,6 @@ class Jobs:
         return scope, work.steps(reader, scope, night)
 
     async def _asked(self, step: Step, night: Night) -> ModelAnswer | None:
-        """Returns the model's answer for a step. Returns None if the step asks for none or there is no model."""
         model = self._agents.model(night.agent_id)
         if step.request is None or model is None:
             return None
@@ -582,7 +568,6 @@ def _code(exc: Exception) -> str:
 
 
 def _known(figures: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns the figures after checking that each has a name for people."""
     assert figures.keys() <= FIGURES, f"nobody can be told what these are: {sorted(figures.keys() - FIGURES)}"
     return figures
 

@@ -8,6 +8,7 @@ A run's changes to an owner's rows are kept as ids and figures, never words, and
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -53,7 +54,6 @@ class Run:
 
     @property
     def is_by_hand(self) -> bool:
-        """True if a person asked for the run; False if the clock began it."""
         return BY_HAND in self.period
 
 
@@ -123,10 +123,9 @@ class RunEnd:
 
 def finish(tx: Transaction, run_id: int, end: RunEnd, *, now: int) -> None:
     run = of_id(tx, run_id)
-    counts = dict(end.figures)
+    counts = Counter(end.figures)
     for row in tx.all("select counts from job_items where run_id = ?", (run_id,)):
-        for name, count in json.loads(row["counts"]).items():
-            counts[name] = counts.get(name, 0) + count
+        counts.update(json.loads(row["counts"]))
     wait = WAITS_MS[min(run.attempts, len(WAITS_MS)) - 1] if run.attempts else WAITS_MS[0]
     tx.run(
         "update job_runs set state = ?, error = ?, result = ?, finished_at = ?, lease_until = null, not_before = ?"
@@ -155,9 +154,8 @@ def note(tx: Transaction, run_id: int, owner_id: int, *, counts: Mapping[str, in
     """Adds the effect of one step of a run to an owner's item; `undo` is the record that undoes all of it so far."""
     row = tx.one("select counts from job_items where run_id = ? and owner_id = ?", (run_id, owner_id))
     assert row is not None, f"owner {owner_id} is no item of run {run_id}"
-    total: dict[str, int] = json.loads(row["counts"])
-    for name, count in counts.items():
-        total[name] = total.get(name, 0) + count
+    total = Counter[str](json.loads(row["counts"]))
+    total.update(counts)
     tx.run(
         "update job_items set counts = ?, undo = coalesce(?, undo) where run_id = ? and owner_id = ?",
         (json.dumps(total), undo, run_id, owner_id),
@@ -222,7 +220,6 @@ def latest(reader: Reader) -> list[Run]:
 
 
 def progress(reader: Reader, run_id: int) -> tuple[int, int]:
-    """Returns the number of owners whose rows a run has gone through, and the number of all its owners."""
     row = reader.one(
         "select count(*) as of, count(*) filter (where state <> 'pending') as done from job_items where run_id = ?",
         (run_id,),
@@ -273,7 +270,6 @@ def _is_theirs(scope: Scope, memory: Memory) -> bool:
 
 
 def sum_on(reader: Reader, job: str, agent_id: int, day: str, figure: str) -> int:
-    """Returns the sum of one figure of all runs of a job that stand for a day."""
     return reader.number(
         "select coalesce(sum(cast(json_extract(i.counts, ?4) as bigint)), 0) from job_runs r"
         " join job_items i on i.run_id = r.id where r.job = ?1 and r.agent_id = ?2 and substr(r.period, 1, 10) = ?3",
@@ -281,26 +277,18 @@ def sum_on(reader: Reader, job: str, agent_id: int, day: str, figure: str) -> in
     )
 
 
-def last_begun(reader: Reader, job: str, owner_id: int) -> int | None:
-    """Returns when the last run that went through an owner's rows to the end was begun, in milliseconds UTC.
+def last(reader: Reader, job: str, owner_id: int) -> tuple[int | None, int | None]:
+    """Returns when the last run that went through an owner's rows to the end was begun, and when one last was done.
 
-    The run has seen the rows of that time; it may have missed later ones.
+    Both are in milliseconds UTC. A run has seen the rows of the time when it was begun; it may have missed later ones.
     """
-    return _last(reader, "r.started_at", job, owner_id)
-
-
-def last_done(reader: Reader, job: str, owner_id: int) -> int | None:
-    """Returns when a job last finished going through an owner's rows, in milliseconds UTC."""
-    return _last(reader, "i.finished_at", job, owner_id)
-
-
-def _last(reader: Reader, time: str, job: str, owner_id: int) -> int | None:
     row = reader.one(
-        f"select max({time}) as at from job_items i join job_runs r on r.id = i.run_id"
-        " where r.job = ? and i.owner_id = ? and i.state in ('done', 'undone')",
+        "select max(r.started_at) as begun, max(i.finished_at) as done"
+        " from job_items i join job_runs r on r.id = i.run_id where r.job = ? and i.owner_id = ?"
+        " and i.state in ('done', 'undone')",
         (job, owner_id),
     )
-    return None if row is None else row["at"]
+    return (None, None) if row is None else (row["begun"], row["done"])
 
 
 def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = None) -> list[str]:
@@ -331,7 +319,6 @@ def drop_old(tx: Transaction, *, before: int) -> int:
 
 
 def drop_items_of_chat(tx: Transaction, chat_id: int) -> None:
-    """Deletes the records of changes to the rows of a chat and its threads."""
     tx.run("delete from job_items where owner_id in (select id from owners where chat_id = ?)", (chat_id,))
 
 
@@ -353,21 +340,8 @@ _ITEM: Final = (
 
 
 def _run(row: Row) -> Run:
-    return Run(
-        id=row["id"],
-        job=row["job"],
-        agent_id=row["agent_id"],
-        agent=row["agent"],
-        period=row["period"],
-        state=row["state"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        counts=json.loads(row["result"]),
-        error=row["error"],
-        attempts=row["attempts"],
-        not_before=row["not_before"],
-        put_down=bool(row["put_down"]),
-    )
+    fields = {name: row[name] for name in Run.__slots__ if name != "counts"}
+    return Run(**fields | {"counts": json.loads(row["result"]), "put_down": bool(row["put_down"])})
 
 
 def _item(row: Row) -> OwnerResult:

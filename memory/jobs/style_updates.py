@@ -61,7 +61,6 @@ class StyleUpdates:
         task.add_done_callback(self._tasks.discard)
 
     async def settled(self) -> None:
-        """Waits until all requested updates are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
 
@@ -97,7 +96,6 @@ class StyleUpdates:
             self._timers[key] = asyncio.get_running_loop().call_later(seconds, ring)
 
     async def _refresh(self, agent_id: int, owner_id: int) -> None:
-        """Updates the manner of one owner and agent."""
         async with self._locks[agent_id, owner_id]:
             await self._refresh_held(agent_id, owner_id)
 
@@ -135,7 +133,6 @@ class StyleUpdates:
             return None
 
     def _carry_out(self, tx: Transaction, *, agent_id: int, step: Step, answer: ModelAnswer | None) -> bool:
-        """Carries out a step and books its cost. Returns whether it has changed anything."""
         counts = step.carry_out(tx, "" if answer is None else answer.text)
         if answer is not None:
             usage.add(tx, answer.spent, agent_id=agent_id, purpose=style.NAME, now=self._now())

@@ -74,7 +74,6 @@ class Agents:
         return self.by_id[agent_id].model
 
     def renew(self, ids: Mapping[str, int], settings: Mapping[str, AgentMemory]) -> None:
-        """Takes other settings for some agents, which may be new. `ids` holds the id of each."""
         self.ids.update(ids)
         self.by_id.update({ids[name]: agent for name, agent in settings.items()})
 

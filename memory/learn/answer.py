@@ -59,10 +59,6 @@ def _within(low: float, high: float, default: float) -> BeforeValidator:
     return BeforeValidator(number)
 
 
-def _rounded(value: Any) -> Any:
-    return round(value) if isinstance(value, float) else value
-
-
 def _numbers(value: Any) -> Any:
     """Reads message numbers: 3, "3", "#3", [1, 2], "1 and 2", {"n": 3}."""
     if isinstance(value, dict):
@@ -78,7 +74,9 @@ def _numbers(value: Any) -> Any:
 
 Words: TypeAlias = Annotated[str, BeforeValidator(_text)]
 Numbers: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
-Importance: TypeAlias = Annotated[int, BeforeValidator(_rounded), _within(1, 10, 5)]
+Importance: TypeAlias = Annotated[
+    int, BeforeValidator(lambda value: round(value) if isinstance(value, float) else value), _within(1, 10, 5)
+]
 Confidence: TypeAlias = Annotated[float, _within(0, 1, 0.7)]
 
 
@@ -266,7 +264,6 @@ class _Scan:
         self.cut = False
 
     def value(self, start: int) -> Any:
-        """Returns the value that begins at `start`. Raises `_NoJson` if none does."""
         self._at = start
         try:
             return self._value(0)

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 import structlog
 
+from languages.reading import shipped
 from memory import keys
 from memory.child import command, environment
 from memory.learn import spacy_names
@@ -49,7 +50,8 @@ def extract(text: str) -> list[Named]:
     Reads the first `READ_CHARS` characters and returns at most `NAMES_LIMIT` names.
     """
     text = text[:READ_CHARS]
-    return _distinct(Named(type=span.type, name=_written(text, span)) for span in _longest(_spans(text)))
+    found = ((span.type, text[span.start : span.end]) for span in _longest(_spans(text)))
+    return _distinct(Named(type=kind, name=" ".join(name.split())) for kind, name in found)
 
 
 def of_fact(key: str, value: str, *, subject: str = "") -> list[Named]:
@@ -156,10 +158,6 @@ def _settled(cluster: list[_Span]) -> list[_Span]:
     return sorted(kept, key=lambda span: span.start)
 
 
-def _written(text: str, span: _Span) -> str:
-    return " ".join(text[span.start : span.end].split())
-
-
 def _spans(text: str) -> Iterator[_Span]:
     for pattern, kind, sure in _MARKED:
         for match in pattern.finditer(text):
@@ -252,50 +250,14 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_COMMON: Final = _set(
-    """
-    i i'm i've i'll i'd im ok okay yes no yeah yep hi hello hey thanks thank please sorry well so and but or if then
-    when what where who why how which this that these those the a an my your his her our their its it he she we they you
-    there here now today tomorrow yesterday tonight also just maybe actually
-    really oh ah wow lol btw fyi asap tbh imo
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-    october november december mon tue wed thu fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
-    christmas easter halloween thanksgiving
-    english chinese french german spanish italian portuguese russian japanese korean arabic hindi mandarin cantonese
-    american british european asian african
-    mom mum dad mother father grandma grandpa sir madam god
-    tv pc am pm usa uk eu id url api faq pdf html css json http https sql cpu gpu ram ai ml it hr ceo cto
-    """
+_COMMON, _VERBS, _NO_VERBS, _ORGANIZATION, _LOCATION = (
+    _set(words) for words in shipped("memory.learn", "names.yaml").values()
 )
-#: Irregular pasts and the verbs with which notes on a person begin, without those that are names (Drew, Rose, Sung).
-_VERBS: Final = _set(
-    """
-    ate became began bought broke brought built came caught chose did drank drove fell felt flew forgot found gave got
-    grew had heard held kept knew learnt left lent lost made meant met paid ran rode said saw sent slept sold spent
-    spoke stole swam taught thought threw told took tried understood was went were woke wore wrote
-    enjoys has hates is likes lives loves owns plays prefers studies teaches wants works
-    """
-)
-#: Words in "-ed" that are names or the beginnings of names.
-_NO_VERBS: Final = _set(
-    """
-    abed advanced ahmed alfred allied aldred associated consolidated creed eldred ethelred federated fred hamed jared
-    javed khaled majed manfred mohamed mohammed muhammed naveed obed rashed reed sacred saeed sayed shahed siegfred
-    speed swed syed tweed unified united waleed wicked wilfred winfred winifred
-    """
-)
+
+
 #: The mark before an entry of a list, and pronouns before a verb.
 _ENTRY: Final = re.compile(
     r"(?:(?:^|\n)\s*(?:\d{1,3}|[a-zA-Z])[.)]|[,;)]|\b(?:i|we|he|she|they|you|and|then))\s*$", re.I
-)
-_ORGANIZATION: Final = _set(
-    "inc inc. ltd llc gmbh corp corporation company co ag plc university college institute hospital school bank"
-    " foundation association society agency ministry department labs lab studio studios group airlines museum orchestra"
-    " club church academy"
-)
-_LOCATION: Final = _set(
-    "street avenue road park city river lake mountain mountains island islands beach airport station bridge square"
-    " valley county province bay ocean sea desert forest"
 )
 _AT_WORK = (
     "work(?:s|ed|ing)? (?:at|for)|job at|hired by|intern(?:ed|ing)? at|employed (?:by|at)|join(?:s|ed|ing)?"
@@ -352,7 +314,8 @@ def _capitalised(text: str) -> Iterator[_Span]:
             and kind == "other"
             and _starts_sentence(text, start)
             and words[0] not in inside
-            and not _odd_capitals(words[0])
+            and not any(char.isupper() for char in words[0][1:])
+            and not any(char.isdigit() for char in words[0])
         ):
             continue
         yield _Span(start=start, end=end, type=kind, sure=0 if kind == "other" else 1)
@@ -374,7 +337,9 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             yield from _part(text, part)
             part = []
             continue
-        if not part and _is_verb(word) and _begins_entry(text, word_start) and not _SAYS.match(text, word_end):
+        before = text[max(0, word_start - _BEFORE) : word_start]
+        begins = _starts_sentence(text, word_start) or _ENTRY.search(before) is not None
+        if not part and _is_verb(word) and begins and not _SAYS.match(text, word_end):
             continue
         part.append((word_start, word_end))
         # "Anna's" ends a name, but not in "St. Mary's Hospital".
@@ -402,19 +367,11 @@ def _starts_sentence(text: str, start: int) -> bool:
     return not before or before[-1] in _START_MARKS
 
 
-def _begins_entry(text: str, start: int) -> bool:
-    return _starts_sentence(text, start) or _ENTRY.search(text[max(0, start - _BEFORE) : start]) is not None
-
-
 def _is_verb(word: str) -> bool:
     folded = word.casefold()
     if folded in _VERBS:
         return True
     return len(word) > 3 and word[1:].islower() and word.isalpha() and word.endswith("ed") and folded not in _NO_VERBS
-
-
-def _odd_capitals(word: str) -> bool:
-    return any(c.isupper() for c in word[1:]) or any(c.isdigit() for c in word)
 
 
 def _kind(text: str, start: int, end: int) -> Type:

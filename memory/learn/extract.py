@@ -169,7 +169,6 @@ def worth_keeping(draft: Draft) -> bool:
 
 
 def safe(text: str) -> str:
-    """Returns words as they may be kept: of bounded length, without hidden characters, secrets masked once more."""
     return redact(clean(text[:_LONGEST_WORDS])).strip()
 
 
@@ -185,7 +184,6 @@ def subject_of(about: str, speaker: str) -> str:
 
 
 def value_of(text: str, today: date) -> str:
-    """Returns a value as it is kept, with its days as dates; it was said on `today`."""
     return anchor(safe(text), today)[: keys.VALUE_LIMIT].strip()
 
 

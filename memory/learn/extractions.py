@@ -120,12 +120,11 @@ def afterwards(reader: Reader, session_id: int) -> Afterwards:
 
 
 def unread_before(reader: Reader, session_id: int, message_id: int) -> bool:
-    row = reader.one(
+    return reader.has(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where s.id = ? and m.id > s.extracted_to and m.id < ? and m.learn = 1 limit 1",
         (session_id, message_id),
     )
-    return row is not None
 
 
 def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool:
@@ -152,7 +151,7 @@ def schedule(tx: Transaction, session_id: int, reason: str, *, now: int) -> bool
             (session_id, piece[0]["id"], piece[-1]["id"], reason, now),
         )
     if pieces:
-        mark_read(tx, session_id, pieces[-1][-1]["id"])
+        chats.mark_read(tx, session_id, pieces[-1][-1]["id"])
     return bool(pieces)
 
 
@@ -180,26 +179,20 @@ def reread(tx: Transaction, session_id: int, message_id: int, reason: str, *, no
     )
 
 
-def mark_read(tx: Transaction, session_id: int, message_id: int) -> None:
-    chats.mark_read(tx, session_id, message_id)
-
-
 def next_work(reader: Reader, session_id: int, *, now: int) -> Work | None:
-    row = reader.one(
+    return reader.first(
         "select id, session_id, first_id, last_id, attempts from extractions"
         f" where session_id = ? and state = 'pending' and not_before <= ? and {_PRESENT} order by id limit 1",
         (session_id, now),
+        lambda row: Work(**dict(row)),
     )
-    return None if row is None else Work(**dict(row))
 
 
 def next_due(reader: Reader, session_id: int) -> int | None:
-    """Returns when the session's next piece of work is due, in milliseconds UTC; None if there is none."""
-    row = reader.one(
-        f"select min(not_before) as at from extractions where session_id = ? and state = 'pending' and {_PRESENT}",
+    return reader.id(
+        f"select min(not_before) from extractions where session_id = ? and state = 'pending' and {_PRESENT}",
         (session_id,),
     )
-    return None if row is None else row["at"]
 
 
 def agent_of(reader: Reader, work: Work) -> int:
@@ -233,21 +226,22 @@ def anew(reader: Reader, work: Work) -> Work:
 
 
 def readable(reader: Reader, work: Work) -> frozenset[int]:
-    rows = reader.all(
-        f"select m.id from messages m where m.session_id = ? and m.id between ? and ? and m.erased_at is null"
-        f" and {_READABLE}",
-        (work.session_id, work.first_id, work.last_id),
+    return frozenset(
+        reader.ids(
+            f"select m.id from messages m where m.session_id = ? and m.id between ? and ? and m.erased_at is null"
+            f" and {_READABLE}",
+            (work.session_id, work.first_id, work.last_id),
+        )
     )
-    return frozenset(int(row["id"]) for row in rows)
 
 
 def lines_before(reader: Reader, work: Work, *, limit: int) -> list[int]:
-    rows = reader.all(
+    ids = reader.ids(
         "select m.id from messages m where m.session_id = ?1 and m.id < ?2 and m.erased_at is null"
         f" and m.sitting = (select sitting from messages where id = ?2) and {_READABLE} order by m.id desc limit ?3",
         (work.session_id, work.first_id, limit),
     )
-    return sorted(int(row["id"]) for row in rows)
+    return sorted(ids)
 
 
 def failed(tx: Transaction, work: Work, error: str, *, away: bool, now: int) -> int | None:

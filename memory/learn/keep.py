@@ -377,7 +377,6 @@ def _nearest(parts: Sequence[Memory], draft: Draft) -> list[Memory]:
 
 
 def _may_replace(scope: Scope, memory: Memory, draft: Draft) -> bool:
-    """Returns whether the speaker may end this row: it is theirs alone, or in a group said by or about them."""
     if memory.kind != draft.kind or memory.kind != "fact":
         return False
     if memory.owner_id in scope.own:

@@ -18,7 +18,6 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import TypeVar
 from weakref import WeakValueDictionary
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import structlog
 
@@ -48,6 +47,7 @@ from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction, of_lane
 from memory.store.history import Message
 from memory.store.memories import Memory
+from memory.text.zones import zone_named
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -124,7 +124,6 @@ class Learner:
         self._reading = asyncio.Semaphore(_SIDE_BY_SIDE)
 
     def heard(self, session_id: int, unread: Unread) -> None:
-        """Starts waiting for quiet after something was said, or reads at once if a cap is reached."""
         if not unread.messages:
             return  # work that is already scheduled keeps its time
         self._disarm(session_id)
@@ -475,7 +474,7 @@ class Learner:
         if told is not None:
             return told
         for slot in memories.current_of_owner(reader, scope, scope.writes_to, "profile") if scope.private else []:
-            if slot.key == "timezone" and _is_timezone(slot.value):
+            if slot.key == "timezone" and zone_named(slot.value) == slot.value:
                 return slot.value
         return self._agents.timezone(session.agent_id)
 
@@ -563,11 +562,3 @@ def _scopes(reader: Reader, work: Work) -> list[Scope]:
 
 def _weightiest(reader: Reader, scope: Scope, _messages: Sequence[Message]) -> list[Memory]:
     return memories.current(reader, scope, ("fact",), limit=4 * _KNOWN)
-
-
-def _is_timezone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True

@@ -76,12 +76,11 @@ def _has_borne(identity: Row, name: str, *, now: int) -> bool:
 
 
 def _spoke_in(reader: Reader, identity: Row, chat_id: int | None) -> bool:
-    row = reader.one(
+    return reader.has(
         "select 1 from messages m join sessions s on s.id = m.session_id"
         " where m.author_id = ? and s.chat_id = ? limit 1",
         (identity["id"], chat_id),
     )
-    return row is not None
 
 
 _BEARERS = "select i.id, i.name, i.named_at, i.person_id from identities i join people p on p.id = i.person_id"

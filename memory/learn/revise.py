@@ -244,7 +244,6 @@ def _is_kind(what: str, kind: Sequence[Memory]) -> bool:
 
 
 def _naming(what: str, live: Sequence[Memory]) -> list[Memory]:
-    """Returns the facts whose value holds words of `what`: all words of either must stand in the other, or most."""
     words = set(query_terms(what))
     shares: list[tuple[float, Memory]] = []
     for memory in live:

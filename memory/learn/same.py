@@ -26,19 +26,10 @@ _STATEMENT: Final = 4
 #: The keys whose cues are words of the key alone. Those of others name kinds, as "cat" does under pet.
 _LABELLED: Final = frozenset(
     {
-        "allergy",
-        "likes",
-        "dislikes",
-        "home",
-        "hometown",
-        "occupation",
-        "employer",
-        "hobby",
-        "interest",
-        "speaks",
+        "allergy", "likes", "dislikes", "home", "hometown", "occupation", "employer", "hobby", "interest", "speaks",
         "name",
     }
-)
+)  # fmt: skip
 #: The key of a statement without a known kind.
 _NOTE: Final = "note"
 

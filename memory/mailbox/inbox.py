@@ -69,17 +69,15 @@ def receive(
 
     A `held` update waits until it is released.
     """
-    row = tx.one(
+    return tx.id(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
         " values (?, ?, ?, ?, ?, 'pending', ?, ?) on conflict do nothing returning id",
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
-    return None if row is None else int(row["id"])
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:
-    """Returns whether an inbox row is a task whose time has come, not a message."""
-    return reader.one("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK)) is not None
+    return reader.has("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK))
 
 
 def claim(tx: Transaction, inbox_ids: Sequence[int], turn_id: int) -> dict[int, Claimed]:
@@ -124,7 +122,6 @@ def blank(tx: Transaction, inbox_ids: Sequence[int]) -> None:
 
 
 def failed(reader: Reader, *, before: int) -> list[int]:
-    """Returns the inbox rows received before `before` (milliseconds UTC) that failed and still hold words."""
     return reader.ids(
         "select id from inbox where state in ('failed', 'dead') and payload <> '' and received_at < ?", (before,)
     )
@@ -159,7 +156,6 @@ def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def open_rows(reader: Reader) -> list[Row]:
-    """Returns the inbox rows without an answer, as rows of id, platform, bot_id, update_key and state."""
     return reader.all("select id, platform, bot_id, update_key, state from inbox where state in ('pending', 'claimed')")
 
 
@@ -179,16 +175,9 @@ def told_before(reader: Reader, platform: str, bot_id: str, prefixes: Sequence[s
         " order by p.key",
         (prefixes, platform, bot_id),
     )
-    return {
-        row["place"]: ToldBefore(
-            update_key=row["update_key"],
-            session_key=row["session_key"],
-            received_at=row["received_at"],
-            is_newest=bool(row["is_newest"]),
-            is_last=bool(row["is_last"]),
-        )
-        for row in rows
-    }
+    flags = ("is_newest", "is_last")
+    told = [dict(row) | {name: bool(row[name]) for name in flags} for row in rows]
+    return {row.pop("place"): ToldBefore(**row) for row in told}
 
 
 def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]:
@@ -196,23 +185,24 @@ def unanswered(reader: Reader, session_key: str | None = None) -> list[InboxRow]
 
     Rows of one broken-off turn share its id.
     """
-    rows = reader.all(
-        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id", (session_key, session_key)
+    return reader.each(
+        f"{_ROW} where {OPEN} and held = 0 and (? is null or session_key = ?) order by id",
+        (session_key, session_key),
+        _row_of,
     )
-    return [_row_of(row) for row in rows]
 
 
 def waiting(reader: Reader, session_key: str) -> list[InboxRow]:
-    rows = reader.all(f"{_ROW} where {OPEN} and state = 'pending' and session_key = ? order by id", (session_key,))
-    return [_row_of(row) for row in rows]
+    return reader.each(
+        f"{_ROW} where {OPEN} and state = 'pending' and session_key = ? order by id", (session_key,), _row_of
+    )
 
 
 def kept(reader: Reader, session_key: str) -> list[InboxRow]:
     """Returns the session's messages that failed before they reached history, whose words are kept for a while."""
-    rows = reader.all(
-        f"{_ROW} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,)
+    return reader.each(
+        f"{_ROW} where state = 'failed' and payload <> '' and session_key = ? order by id", (session_key,), _row_of
     )
-    return [_row_of(row) for row in rows]
 
 
 def _row_of(row: Row) -> InboxRow:

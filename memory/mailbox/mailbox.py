@@ -108,7 +108,7 @@ class Mailbox:
                 self._notice(tx, session_key, inbox_id, held)
             return inbox_id
 
-        inbox_id = await self._database.write(act, keys=[of_lane(session_key)])
+        inbox_id = await self._database.write(act, keys=[of_lane(session_key)], single=held is None)
         if inbox_id is not None and held is not None:
             self._noted.add(session_key)
         return inbox_id
@@ -211,33 +211,35 @@ class Mailbox:
     @in_read
     def answer_before(self, reader: Reader, platform: str, bot_id: str, update_key: str) -> str:
         """Returns the answer to an update as history holds it; "" if there is none."""
-        row = reader.one(
-            "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
-            " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
-            " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
-            (platform, bot_id, update_key),
+        return (
+            reader.text(
+                "select m.text from inbox i join messages m on m.turn_id = i.turn_id"
+                " where i.platform = ? and i.bot_id = ? and i.update_key = ?"
+                " and m.role = 'assistant' and m.text <> '' and m.erased_at is null order by m.id desc limit 1",
+                (platform, bot_id, update_key),
+            )
+            or ""
         )
-        return "" if row is None else str(row["text"])
 
     # Out --------------------------------------------------------------------------------------------------------
 
     @_in_lane
     def take(self, tx: Transaction, session_key: str) -> OutboxRow | None:
-        """Marks the session's next row as being sent, and returns it; None if there is none now."""
         return outbox.take(tx, self._now(), session_key)
 
-    @_in_lane
-    def sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
-        goes_on = outbox.sent(tx, self._now(), row.id, platform_ref)
-        return outbox.take(tx, self._now(), row.session_key) if goes_on else None
+    async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
+        """Records that a row was shown, and takes the session's next one, if there is one now."""
+        return await self.take(row.session_key) if await self.was_sent(row, platform_ref) else None
 
-    @_in_lane
-    def was_sent(self, tx: Transaction, row: OutboxRow, platform_ref: str) -> None:
-        outbox.sent(tx, self._now(), row.id, platform_ref)
+    async def was_sent(self, row: OutboxRow, platform_ref: str) -> bool:
+        return await self._database.write(
+            lambda tx: outbox.sent(tx, self._now(), row.id, platform_ref),
+            keys=[of_lane(row.session_key)],
+            single=True,
+        )
 
     @_in_lane
     def not_sent(self, tx: Transaction, row: OutboxRow, state: str, error: str, *, not_before: int = 0) -> None:
-        """Sets the state of a row whose send failed, as `outbox.not_sent` does."""
         outbox.not_sent(tx, row.id, state, error, not_before=not_before)
 
     @in_write
@@ -248,14 +250,13 @@ class Mailbox:
     @in_write
     def set_aside(self, tx: Transaction, session_key: str, error: str) -> int | None:
         """Gives up the session's next row, or the one being sent, without reading it. Returns its id, or None."""
-        row = tx.one(
-            f"select min(id) as id from outbox where {UNSENT} and session_key = ? and state in ('pending', 'sending')",
+        row_id = tx.id(
+            f"select min(id) from outbox where {UNSENT} and session_key = ? and state in ('pending', 'sending')",
             (session_key,),
         )
-        if row is None or row["id"] is None:
-            return None
-        outbox.not_sent(tx, row["id"], "dead", error)
-        return int(row["id"])
+        if row_id is not None:
+            outbox.not_sent(tx, row_id, "dead", error)
+        return row_id
 
     @in_write
     def fail_and_notify(self, tx: Transaction, row: OutboxRow, error: str, notice: Part) -> None:
@@ -283,13 +284,13 @@ class Mailbox:
     def show_again(self, tx: Transaction, session_key: str, outbox_id: int, *, inbox_id: int, gone: Part) -> None:
         """Queues a row of unknown fate again at a person's request. If its fate is settled, the person gets `gone`."""
         inbox.expect_open(tx, inbox_id)
-        row = tx.one(
+        is_open = tx.has(
             # No longer offered: if its fate becomes unknown once more, the person is asked anew.
             "update outbox set state = 'pending', offered = 0, not_before = 0, created_at = ?"
             " where id = ? and session_key = ? and state = 'unknown' returning id",
             (self._now(), outbox_id, session_key),
         )
-        if row is None:
+        if not is_open:
             self._notice(tx, session_key, inbox_id, gone)
         inbox.end(tx, [inbox_id], error=None, now=self._now())
 
@@ -301,34 +302,33 @@ class Mailbox:
 
         Returns None as long as an earlier message waits to be shown: the answer would stand above it.
         """
-        row = tx.one(
+        return tx.first(
             "insert into outbox (session_key, turn_id, kind, chunk, text, reply_to, state, run, attempts, created_at)"
             " select ?, ?, 'placeholder', 0, ?, ?, 'sending', ?, 1, ? where not exists (select 1 from outbox"
             f" where {UNSENT} and session_key = ? and state <> 'unknown' and kind <> 'placeholder' and edits is null)"
             f" returning {outbox.COLUMNS}",
             (session_key, turn_id, text, reply_to, self.run_id, self._now(), session_key),
+            outbox.row_of,
         )
-        return None if row is None else outbox.row_of(row)
 
     @in_read
     def lost_placeholder(self, reader: Reader, turn_id: int) -> OutboxRow | None:
         """Returns the turn's placeholder if it is unknown whether it was shown, otherwise None."""
-        row = reader.one(
+        return reader.first(
             f"select {outbox.COLUMNS} from outbox where turn_id = ? and kind = 'placeholder'"
             " and (state = 'unknown' or error = 'orphan') order by id desc limit 1",
             (turn_id,),
+            outbox.row_of,
         )
-        return None if row is None else outbox.row_of(row)
 
     @in_read
     def due(self, reader: Reader, session_key: str) -> int | None:
         """Returns the time from which the session's next row may be sent, in milliseconds UTC, or None without one."""
-        row = reader.one(
+        return reader.id(
             "select case when created_at > ?1 then 0 else not_before end as not_before from outbox"
             f" where {UNSENT} and session_key = ?2 and state = 'pending' order by id limit 1",
             (self._now(), session_key),
         )
-        return None if row is None else int(row["not_before"])
 
     @in_read
     def dead(self, reader: Reader, channel: str, *, limit: int) -> list[DeadLetter]:
@@ -351,19 +351,17 @@ class Mailbox:
         Channels are named as in session keys.
         """
         theirs = f"{CHANNEL} in ({', '.join('?' for _ in channels)})"
-        inbound = reader.one(
-            f"select min(received_at) as at from inbox where {inbox.OPEN} and held = 0 and {theirs}", tuple(channels)
+        inbound = reader.id(
+            f"select min(received_at) from inbox where {inbox.OPEN} and held = 0 and {theirs}", tuple(channels)
         )
-        outbound = reader.one(
-            f"select min(created_at) as at from outbox where {UNSENT} and offered = 0"
+        outbound = reader.id(
+            f"select min(created_at) from outbox where {UNSENT} and offered = 0"
             " and not exists (select 1 from outbox first where first.session_key = outbox.session_key"
             " and first.state = 'pending' and first.not_before > ?)"
             f" and {theirs}",
             (self._now(), *channels),
         )
-        assert inbound is not None
-        assert outbound is not None
-        return inbound["at"], outbound["at"]
+        return inbound, outbound
 
     # Places -----------------------------------------------------------------------------------------------------
 
@@ -406,7 +404,6 @@ class Mailbox:
         return renamed
 
     def post(self, tx: Transaction, message: Outgoing) -> None:
-        """Queues a message inside the caller's transaction, as `outbox.post` does."""
         outbox.post(tx, message, run=self.run_id, now=self._now())
 
     def _notice(
@@ -429,8 +426,6 @@ class Mailbox:
 
 
 def _asked_by(reader: Reader, row: OutboxRow) -> str | None:
-    """Returns the platform's id of the message that a row answers, or None."""
-    asked = reader.one(
+    return reader.text(
         "select platform_ref from messages where turn_id = ? and role = 'user' order by id limit 1", (row.turn_id,)
     )
-    return None if asked is None else asked["platform_ref"]

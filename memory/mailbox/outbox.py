@@ -134,25 +134,21 @@ def post(tx: Transaction, message: Outgoing, *, run: str, now: int) -> None:
 
 
 def sessions_with_mail(reader: Reader) -> list[str]:
-    """Returns the sessions that have rows to send, or rows of unknown fate about which nobody was asked."""
-    rows = reader.all(f"select distinct session_key from outbox where {UNSENT} and offered = 0")
-    return [row["session_key"] for row in rows]
+    return reader.texts(f"select distinct session_key from outbox where {UNSENT} and offered = 0")
 
 
 def in_doubt(reader: Reader, session_key: str) -> list[OutboxRow]:
     """Returns a session's rows of unknown fate about which the person was not asked yet."""
-    rows = reader.all(
+    return reader.each(
         f"select {COLUMNS} from outbox where {UNSENT} and session_key = ? and state = 'unknown'"
         " and offered = 0 order by id",
         (session_key,),
+        row_of,
     )
-    return [row_of(row) for row in rows]
 
 
 def shown_placeholder(reader: Reader, turn_id: int) -> str | None:
-    """Returns the platform's id of the placeholder that this turn has shown, or None."""
-    row = reader.one(SHOWN, (turn_id,))
-    return None if row is None else row["platform_ref"]
+    return reader.text(SHOWN, (turn_id,))
 
 
 def purge(tx: Transaction, channel: str) -> int:
@@ -166,18 +162,18 @@ def revive(tx: Transaction, now: int, channel: str, outbox_id: int) -> str | Non
 
     Returns None if the channel has no such row, or if the row is empty by now.
     """
-    row = tx.one(
+    return tx.text(
         f"update outbox set state = 'pending', attempts = 0, offered = 0, not_before = 0, created_at = ?, {_NO_ERROR}"
         f" where id = ? and {CHANNEL} = ? and {GIVEN_UP} and text <> '' returning session_key",
         (now, outbox_id, channel),
     )
-    return None if row is None else str(row["session_key"])
 
 
 def drop_dead(tx: Transaction, channel: str, outbox_id: int) -> bool:
     """Drops a channel's row that was given up, or whose fate is unknown. Returns False if there is none."""
-    row = tx.one(f"delete from outbox where id = ? and {CHANNEL} = ? and {GIVEN_UP} returning id", (outbox_id, channel))
-    return row is not None
+    return tx.has(
+        f"delete from outbox where id = ? and {CHANNEL} = ? and {GIVEN_UP} returning id", (outbox_id, channel)
+    )
 
 
 def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
@@ -193,29 +189,23 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
 
 
 def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
-    """Returns the turn whose answer has this id on the platform; None if it is no answer."""
-    row = reader.one(
+    return reader.id(
         "select turn_id from outbox where session_key = ? and platform_ref = ? and turn_id is not null"
         " order by id desc limit 1",
         (session_key, platform_ref),
     )
-    return None if row is None else int(row["turn_id"])
 
 
 def reminder_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
-    """Returns the reminder that a shown message is about; None if it is about none."""
-    row = reader.one(
+    return reader.id(
         "select reminder_id from outbox where session_key = ? and platform_ref = ? and reminder_id is not null"
         " order by id desc limit 1",
         (session_key, platform_ref),
     )
-    return None if row is None else int(row["reminder_id"])
 
 
 def last_reminder(reader: Reader, session_key: str) -> int | None:
-    """Returns the reminder that the last message for a session is about; None if it is about none."""
-    row = reader.one("select reminder_id from outbox where session_key = ? order by id desc limit 1", (session_key,))
-    return None if row is None or row["reminder_id"] is None else int(row["reminder_id"])
+    return reader.id("select reminder_id from outbox where session_key = ? order by id desc limit 1", (session_key,))
 
 
 def unsent_in(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
@@ -239,19 +229,16 @@ def drop_of_turns(tx: Transaction, turn_ids: Sequence[int]) -> None:
 
 
 def drop_undelivered(tx: Transaction, *, before: int) -> int:
-    """Deletes rows created before `before` (milliseconds UTC) that can't be delivered or may not have been."""
     return len(
         tx.ids("delete from outbox where state in ('dead', 'unknown') and created_at < ? returning id", (before,))
     )
 
 
 def empty_dead(tx: Transaction, *, before: int) -> None:
-    """Empties rows created before `before` (milliseconds UTC) that could not be delivered."""
     tx.run(f"update outbox set {_EMPTY} where state = 'dead' and created_at < ?", (before,))
 
 
 def open_rows(reader: Reader) -> list[Row]:
-    """Returns the outbox rows that were not sent, with their states."""
     return reader.all(
         "select id, created_at, state, offered, attempts, not_before, error from outbox"
         " where state in ('pending', 'sending', 'unknown')"
@@ -301,15 +288,15 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
     next wait is meaningful again.
     """
-    row = tx.one(
+    return tx.first(
         "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
         " else created_at end"
         " where (not_before <= ?1 or created_at > ?1)"
         f" and id = (select min(id) from outbox where {UNSENT} and session_key = ?2 and state = 'pending')"
         f" returning {COLUMNS}",
         (now, session_key),
+        row_of,
     )
-    return None if row is None else row_of(row)
 
 
 def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:

@@ -9,13 +9,13 @@ person in, once, and never a blocked one. Times are milliseconds UTC.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.context import reads, writes, writes_at
+from memory.context import StorePart, reads, writes, writes_at
 from memory.people.codes import PAIRING, Wrong
-from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 State: TypeAlias = Literal["allowed", "blocked"]
 Subject: TypeAlias = Literal["person", "group"]
@@ -46,7 +46,6 @@ class Pairing:
 
 
 def state(reader: Reader, channel: str, subject: Subject, reference: str) -> State | None:
-    """Returns the state of a person (by user id) or group (by chat id) on a channel, or None without a decision."""
     row = reader.one(
         "select state from access where channel = ? and subject = ? and reference = ?", (channel, subject, reference)
     )
@@ -153,15 +152,13 @@ _INSTEAD = (
 
 
 def kept(reader: Reader, channel: str, prefix: str) -> dict[str, str]:
-    rows = reader.all(
+    return reader.pairs(
         "select name, value from channel_state where channel = ? and substr(name, 1, length(?2)) = ?2 order by name",
         (channel, prefix),
     )
-    return {row["name"]: row["value"] for row in rows}
 
 
 def keep(tx: Transaction, channel: str, values: Mapping[str, str | None]) -> None:
-    """Stores these values by name; a value of None deletes the name."""
     for name, value in values.items():
         if value is None:
             tx.run("delete from channel_state where channel = ? and name = ?", (channel, name))
@@ -184,12 +181,8 @@ def replace_kept(tx: Transaction, rows: Iterable[Row]) -> None:
         tx.run("insert into channel_state values (?, ?, ?)", tuple(row))
 
 
-class Access:
+class Access(StorePart):
     """One store's access decisions, and what its channels keep, by the configured ids of the channels."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     state = reads(state)
     grants = reads(grants)

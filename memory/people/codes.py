@@ -63,7 +63,6 @@ class Codes:
         return tried is not None and bool(tried["count"] >= TRIES)
 
     def note_wrong(self, tx: Transaction, guesser: tuple[Any, ...], *apart: str, now: int) -> Wrong:
-        """Counts a wrong code, against its giver and against the open codes."""
         tx.run(f"update {self.table} set tries = tries + 1{self._those}", apart)
         tx.run(f"delete from {self.table} where tries >= ?", (GUESSES,))
         names = ", ".join(self.guesser)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from memory.context import Context, in_read, in_write
+from memory.context import Context, StorePart, in_read, in_write
 from memory.store import people
-from memory.store.database import Database, Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction
 from memory.store.people import Account
 
 #: The permissions of a key: to talk to an agent, to read memory, and to change it.
@@ -82,19 +82,14 @@ class Keyring:
         return _key(row), secret
 
     def revoke(self, key_id: int) -> bool:
-        row = self._tx.one(
+        return self._tx.has(
             "delete from api_keys where id = ? and identity_id in (select value from json_each(?)) returning id",
             (key_id, _identities(self._tx, self._context)),
         )
-        return row is not None
 
 
-class ApiKeys:
+class ApiKeys(StorePart):
     """The keys of one store (`Service.keys`). Keys are made and revoked here by the operator at the machine."""
-
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
 
     @in_read
     def of(self, reader: Reader, context: Context) -> list[ApiKey]:
@@ -139,11 +134,11 @@ def _identities(reader: Reader, context: Context) -> list[int]:
 
 
 def _of(reader: Reader, context: Context) -> list[ApiKey]:
-    rows = reader.all(
+    return reader.each(
         f"select {_KEY} from api_keys where identity_id in (select value from json_each(?)) order by id",
         (_identities(reader, context),),
+        _key,
     )
-    return [_key(row) for row in rows]
 
 
 def _holder(reader: Reader, secret: str) -> KeyHolder | None:

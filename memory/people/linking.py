@@ -148,7 +148,6 @@ class Linking:
         return questions.lapse(self._tx, waiting, account_id=me, now=self._now) or own
 
     def is_as_asked(self, question: Question, other: int) -> bool:
-        """Returns whether a link with `other` would still join exactly the accounts that `question` named."""
         both = [*self.accounts(), *self.accounts(other)]
         asked: list[int] = json.loads(question.payload).get("accounts", [])
         return sorted(each.id for each in both) == asked
@@ -170,7 +169,6 @@ class Linking:
         return people.accounts(self._tx, self._context.speaker.id if identity_id is None else identity_id)
 
     def link(self, identity_id: int) -> None:
-        """Makes the speaker and the other identity one person from now on. The speaker's settings take precedence."""
         people.link(self._tx, self._context.speaker.id, identity_id)
         self._settle(self.accounts())
 
@@ -202,7 +200,6 @@ class Linking:
                 keep.settle(self._tx, scope, rows, now=self._now, new_id=self._new_id)
 
     def private_place(self, identity_id: int) -> str | None:
-        """Returns the key of the session that only this identity reads, or None without one."""
         session = chats.private_session(self._tx, identity_id)
         return None if session is None else session.key
 

@@ -110,19 +110,18 @@ class Privacy:
         If not, their earlier messages that are still unread are not learned from either.
         """
         person_id = anew(tx, context).speaker.person_id
-        people.learn_from(tx, person_id, learning)
+        people.put(tx, person_id, learning=int(learning))
         if not learning:
             history.unlearn_unread(tx, person_id)
 
     @in_write
     def learn_about(self, tx: Transaction, context: Context, about: bool) -> None:
-        """Sets whether anything is learned about the speaker from others' words."""
-        people.learn_about(tx, anew(tx, context).speaker.person_id, about)
+        people.put(tx, anew(tx, context).speaker.person_id, about=int(about))
 
     @in_write
     def follow_up(self, tx: Transaction, context: Context, hours: str) -> None:
         """Sets the hours between which the speaker wants to be asked how plans went, such as "10-20"; "" for never."""
-        people.set_follow_ups(tx, anew(tx, context).speaker.person_id, hours)
+        people.put(tx, anew(tx, context).speaker.person_id, follow_ups=hours)
 
     @in_write
     def is_code(self, tx: Transaction, context: Context, code: str) -> bool:
@@ -177,14 +176,15 @@ def _kept(reader: Reader, context: Context, looks_shown: int, looks_before: int)
         said=said,
         since=min(times, default=None),
         looks=tuple(looks(reader, owners, looks_shown, before=looks_before)),
-        all_looks=_count_looks(reader, owners),
+        all_looks=reader.number(
+            "select count(*) from looks where owner_id in (select value from json_each(?))", (owners,)
+        ),
         accounts=tuple(accounts),
         reminders=len(reminding.of_reach(reader, reminding.reach(scope, session))),
     )
 
 
 def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
-    """Returns the counts of the speaker's messages; in private those of all their identities."""
     owners, authors = scope.owners, scope.selves or (speaker_id,)
     here = "coalesce(m.owner_id in (select value from json_each(?1)), false)"
     # In private, their words in groups are counted as well.
@@ -197,19 +197,18 @@ def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
             " where m.author_id in (select value from json_each(?2)) and m.erased_at is null",
             (owners, authors),
         )
-        files = reader.one(
-            "select count(*) as n from attachments a join messages m on m.id = a.message_id"
+        files = reader.number(
+            "select count(*) from attachments a join messages m on m.id = a.message_id"
             " where m.author_id in (select value from json_each(?2)) and m.erased_at is null"
             " and (?3 = 1 or m.owner_id in (select value from json_each(?1)))",
             (owners, authors, int(scope.private)),
         )
     assert said is not None
-    assert files is not None
     return HeldCounts(
         here=said["here"],
         elsewhere=said["everywhere"] - said["here"],
         groups=said["groups"],
-        files=files["n"],
+        files=files,
         since=said["since"],
     )
 
@@ -220,12 +219,6 @@ def note_look(
     tx.run(
         "insert into looks (owner_id, admin_id, agent_id, action, found, looked_at) values (?, ?, ?, ?, ?, ?)",
         (owner_id, admin_id, agent_id, action, found, now),
-    )
-
-
-def _count_looks(reader: Reader, owner_ids: Sequence[int]) -> int:
-    return reader.number(
-        "select count(*) from looks where owner_id in (select value from json_each(?))", (list(owner_ids),)
     )
 
 

@@ -10,13 +10,12 @@ UTC.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from memory.context import reads, reads_at, writes, writes_at
+from memory.context import StorePart, reads, reads_at, writes, writes_at
 from memory.store import people
-from memory.store.database import Database, Reader, Transaction
+from memory.store.database import Reader, Transaction
 
 CODE_MS: Final = 10 * 60_000
 IDLE_MS: Final = 14 * 24 * 3_600_000
@@ -42,7 +41,6 @@ class SignedIn:
 
 
 def open_code(tx: Transaction, now: int, code: str, *, channel: str, platform: str, user_id: str, agent: str) -> int:
-    """Opens `code` for an account, in place of its earlier one; returns when the code expires."""
     tx.run("delete from web_codes where expires_at <= ? or (channel = ? and user_id = ?)", (now, channel, user_id))
     tx.run(
         "insert into web_codes (hash, channel, platform, user_id, agent, expires_at) values (?, ?, ?, ?, ?, ?)",
@@ -52,7 +50,6 @@ def open_code(tx: Transaction, now: int, code: str, *, channel: str, platform: s
 
 
 def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None:
-    """Spends a code on a session with this token and returns it; None if the code is not open."""
     row = tx.one(
         "delete from web_codes where hash = ? returning channel, platform, user_id, agent, expires_at", (_hash(code),)
     )
@@ -107,7 +104,6 @@ def sign_out(tx: Transaction, session_id: int) -> None:
 
 
 def sign_out_everywhere(tx: Transaction, channel: str, user_id: str) -> int:
-    """Ends all sessions of an account, and its code; returns the number of sessions."""
     tx.run("delete from web_codes where channel = ? and user_id = ?", (channel, user_id))
     gone = tx.all("delete from web_sessions where channel = ? and user_id = ? returning id", (channel, user_id))
     return len(gone)
@@ -123,7 +119,6 @@ def _hash(secret: str) -> bytes:
 
 
 def _join(tx: Transaction, now: int, *, platform: str, user_id: str, page: str, page_id: str) -> str:
-    """Makes a visitor's account on the page one person with their account elsewhere. Returns the person's name."""
     known = people.known_speaker(tx, platform=platform, user_id=user_id)
     name = user_id if known is None else known.name
     own = people.speaker(tx, platform=platform, user_id=user_id, name=name, now=now)
@@ -146,11 +141,7 @@ def _called(reader: Reader, platform: str, user_id: str) -> str:
     return user_id if known is None else known.name or user_id
 
 
-class Visits:
-    def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
-        self._database = database
-        self._now = now
-
+class Visits(StorePart):
     open_code = writes_at(open_code)
     sign_in = writes_at(sign_in)
     account_of = reads_at(account_of)

@@ -158,7 +158,6 @@ class Embedding:
 
     @property
     def vectors(self) -> Vectors | None:
-        """The vectors to search; None until the embedder serves, or if it can't."""
         return self._vectors
 
     @property
@@ -179,7 +178,6 @@ class Embedding:
         self._awake.set()
 
     async def opened(self) -> bool:
-        """Waits until the embedder serves or has failed to open. Returns whether it serves."""
         await self._until(self._opened)
         return self._vectors is not None
 
@@ -207,7 +205,7 @@ class Embedding:
         try:
             vectors_made, tokens_made = await asyncio.gather(
                 self._embedder.embed([text], query=True),
-                suited.tokens([text], query=True) if suited is not None else _nothing(),
+                suited.tokens([text], query=True) if suited is not None else asyncio.sleep(0, []),
             )
         except TextRefused as exc:
             log.warning("embedding.question_refused", error=str(exc), instead="words only")
@@ -280,7 +278,6 @@ class Embedding:
             await self._work_off()
 
     async def _work_off(self) -> None:
-        """Embeds waiting documents, whenever there are any. Never ends."""
         reported = 0
         while True:
             # Cleared before the queue is read: documents that come later set it again.
@@ -353,7 +350,6 @@ class Embedding:
         return 0
 
     async def _work_off_some(self) -> int:
-        """Embeds the newest waiting documents. Returns the number of those looked at."""
         looked_at, jobs = await self._database.read(self._look)
         without_text = looked_at - {job.doc for job in jobs}
         if without_text:
@@ -399,7 +395,6 @@ class Embedding:
             self._loops.fail(_LOOP, _unit(doc), error)
 
     def _look(self, reader: Reader) -> tuple[set[int], list[_Job]]:
-        """Returns the newest waiting documents, and the jobs for those that have a text."""
         looked_at: set[int] = set()
         jobs: list[_Job] = []
         room = _BATCH_CHARS
@@ -485,10 +480,8 @@ class Embedding:
         made = {piece: known for piece in distinct if (known := self._tokens_of.get(hash(piece))) is not None}
         missing = [piece for piece in distinct if piece not in made]
         made |= zip(missing, await tokens.tokens(missing, query=False) if missing else [], strict=True)
-        return [
-            np.concatenate([_meaningful(made[piece]) for piece in some])[:_MOST_TOKENS] if some else None
-            for some in pieces
-        ]
+        bits = {piece: sign_bits(one.vectors[~np.array(one.stop, dtype=bool)]) for piece, one in made.items()}
+        return [np.concatenate([bits[piece] for piece in some])[:_MOST_TOKENS] if some else None for some in pieces]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -516,14 +509,6 @@ class _Rows:
 async def _split(model: Embedder | TokenEmbedder, texts: Sequence[str]) -> list[list[str]]:
     asked = iter(await model.split([text for text in texts if text]))
     return [next(asked) if text else [] for text in texts]
-
-
-async def _nothing() -> list[Tokens]:
-    return []
-
-
-def _meaningful(tokens: Tokens) -> NDArray[np.uint8]:
-    return sign_bits(tokens.vectors[~np.array(tokens.stop, dtype=bool)])
 
 
 def _hash(model: str, text: str) -> bytes:

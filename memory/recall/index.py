@@ -106,7 +106,6 @@ class Mending:
             await asyncio.wait({self._task})
 
     async def close(self) -> None:
-        """Stops mending at once. The next start resumes it."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -190,7 +189,6 @@ class Mending:
 
 
 def is_whole(reader: Reader) -> bool:
-    """Returns whether the index holds everything up to the change log, as far as is known."""
     return _upto(reader) == _ALL
 
 
@@ -204,11 +202,17 @@ class IndexState:
     is_whole: bool
     is_behind: bool
     documents: int
+    has_reflections: bool
 
 
 def state(reader: Reader, scope: Scope) -> IndexState:
     row = documents.state(reader, scope, VERSION)
-    return IndexState(is_whole=row["made_of"] == _MADE_OF, is_behind=bool(row["is_behind"]), documents=row["documents"])
+    return IndexState(
+        is_whole=row["made_of"] == _MADE_OF,
+        is_behind=bool(row["is_behind"]),
+        documents=row["documents"],
+        has_reflections=bool(row["has_reflections"]),
+    )
 
 
 async def catch_up(database: Database) -> None:
@@ -256,8 +260,10 @@ def match(reader: Reader, scope: Scope, terms: Sequence[str]) -> Matches:
 
 def text_of(reader: Reader, doc: int) -> tuple[tuple[int, ...], str] | None:
     """Returns the partitions of a document and the words by which it is found, or None if it must not be found."""
-    found = _found(reader, [doc]).get(doc)
-    return None if found is None else (found.partitions, found.text)
+    for row in documents.standing(reader, [doc]):
+        found = _found(row)
+        return None if found is None else (found.partitions, found.text)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,28 +275,25 @@ class _Found:
     cues: str = ""
 
 
-def _found(reader: Reader, docs: Collection[int]) -> dict[int, _Found]:
-    """Returns the documents that are to be found.
+def _found(row: Row) -> _Found | None:
+    """Returns a document of `documents.standing`, if it is to be found.
 
     If several people talk, a message is indexed with its speaker's name, as a reader sees it. A question that names a
     person then finds messages by them before messages to them. A memory is indexed with the name of its author and the
     name of the person it is about.
     """
-    found: dict[int, _Found] = {}
-    for doc, row in documents.messages(reader, docs).items():
+    if row["owner_id"] is None:
+        return None
+    if documents.is_message(row["doc"]):
         named = row["kind"] != "identity" and row["author_name"]
         text = f"{row['author_name']}: {row['text']}" if named else row["text"]
-        found[doc] = _Found(partitions=(row["owner_id"],), text=text)
-    for doc, row in documents.memories(reader, docs).items():
-        names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
-        found[doc] = _Found(
-            partitions=partitions_of(
-                owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"]
-            ),
-            text=" ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"]))),
-            cues=f" {cues(row['key'])} {category_cues(row['category']) if row['tier'] == 'fact' else ''}",
-        )
-    return found
+        return _Found(partitions=(row["owner_id"],), text=text)
+    names = () if row["kind"] == "identity" else dict.fromkeys((row["author"], row["person"]))
+    return _Found(
+        partitions=partitions_of(owner_id=row["owner_id"], author_id=row["author_id"], subject_id=row["subject_id"]),
+        text=" ".join(filter(None, (*names, row["key"], row["value"], row["subject"], row["topic"]))),
+        cues=f" {cues(row['key'])} {category_cues(row['category']) if row['tier'] == 'fact' else ''}",
+    )
 
 
 def _holding(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) -> list[Candidate]:
@@ -336,25 +339,24 @@ def _percent(reader: Reader) -> int:
 
 
 def _index(tx: Transaction, docs: Collection[int]) -> None:
-    held = documents.indexed(tx, docs)
-    postings.remove(tx, [row for row in held if row["has_words"]])
-    found = _found(tx, docs)
+    rows = documents.standing(tx, docs)
+    postings.remove(tx, [row for row in rows if row["has_words"]])
+    found = {row["doc"]: one for row in rows if (one := _found(row)) is not None}
     vectors.enqueue(
         tx,
         {doc: (found[doc].partitions, found[doc].text) if doc in found else None for doc in sorted(docs)},
-        {row["doc"]: row["hash"] for row in held if row["hash"] is not None},
+        {row["doc"]: row["hash"] for row in rows if row["hash"] is not None},
     )
     postings.put(
         tx,
         [
             Entry(doc=doc, partitions=one.partitions, tokens=words.tokens(f"{one.text}{one.cues}"))
-            for doc, one in found.items()
+            for doc, one in sorted(found.items())
         ],
     )
 
 
 def _matched(row: Row) -> Candidate:
-    """Converts a row of `postings.matching` to a candidate."""
     tokens = postings.tokens_of(row)
     return Candidate(
         doc=row["doc"],

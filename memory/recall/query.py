@@ -17,6 +17,7 @@ from functools import cache
 from typing import Final
 
 import languages
+from languages.reading import shipped
 from memory.recall.embedding import EmbeddedQuestion
 from memory.store import documents
 from memory.text import words
@@ -94,7 +95,6 @@ class Query:
 
 
 def taken_apart(text: str, *, today: date, timezone: str, besides: Set[int]) -> Query:
-    """Returns a question as a query that passes over the messages `besides`."""
     named = spans(text, today, looks="back")
     only_time = bool(named) and not _asks_more(text, named)
     # "Today" and "lately" are said in passing: a message does not ask about these times.
@@ -199,46 +199,16 @@ _CODE_LINE = re.compile(
 )
 _NOTE = re.compile(r"\w[\w ]{0,80} ?= ?[^\s;{}()]{1,200}")
 
-# Words that are small talk by themselves, and words that are small talk only beside one of them.
-_ACKNOWLEDGEMENTS = """
-got sense ok okay okey oki k kk okie yes yeah yea yep yup ya no nope nah sure fine cool nice great good
-perfect awesome amazing wow thanks thank thx tnx ty cheers welcome np hi hello hey yo bye goodbye cya gn gm hm
-hmm mm mhm uh huh oh ah aha alright right gotcha understood noted done exactly indeed agreed please sorry
-congrats morning night obrigado obrigada valeu beleza sim não tá certo legal olá oi tchau claro
-gracias vale sí hola adiós bueno genial perfecto merci oui non daccord salut bonjour bonsoir
-danke ja nein super hallo bitte tschüss grazie ciao prego bene dank bedankt dzięki tak nie
-teşekkürler tamam evet hayır merhaba спасибо да нет ок окей привет хорошо ладно понял поняла понятно пока
-круто ага угу ясно شكرا نعم لا مرحبا حسنا تمام اوكي धन्यवाद शुक्रिया हाँ नहीं ठीक नमस्ते
-"""
-_BESIDE = """
-so very much a lot you u all that thats it its for the i see sounds looks makes bro man dude too again then
-now day evening afternoon
-muito bom boa noite dia tarde de nada muchas buenas buenos noches días bien beaucoup bonne nuit très
-vielen schön guten tag morgen gut alles klar va tutto большое тебе вам очень доброе утро добрый день вечер
-спокойной ночи جزيلا لك السلام عليكم है बहुत
-"""
-_UNSPACED_ACKNOWLEDGEMENTS = """
-    好 好的 好吧 好啊 好呀 好滴 好哒 嗯 嗯嗯 哦 噢 喔 行 可以 谢谢 谢谢你 谢谢您 謝謝 谢啦 多谢 感谢 哈 哈哈
-    嘿 嘿嘿 呵呵 嘻嘻 知道 明白 了解 收到 没事 没关系 没问题 辛苦 晚安 早安 早 早上好 晚上好 你好 您好 大家好
-    嗨 再见 拜拜 是 是的 对 对的 不 不是 不用 不用谢 不客气 太好 太棒 真棒 真好 厉害 牛 赞 不错 真的 懂 嘿 哇
-    唉 额 呃 はい うん ええ いいえ いや ありがとう どうも 了解 承知 なるほど そう そうですね おはよう
-    こんにちは こんばんは おやすみ おやすみなさい お疲れ様 お疲れさま すごい やった 笑 草 わかった
-    わかりました すみません ごめん ごめんなさい よろしく よろしくお願いします オッケー 네 넵 응 예 아니 아니요
-    고마워 고맙습니다 감사합니다 감사 안녕 안녕하세요 ㅋ ㅋㅋ ㅎ ㅎㅎ 좋아 알겠어 알겠습니다 그래 ขอบคุณ โอเค
-    ได้ ใช่ สวัสดี
-"""
-_UNSPACED_BESIDE = "啊 呀 哦 啦 了 吧 呢 的 哟 嘛 哈 们 你 您 です ね よ ございます ました 요 ครับ ค่ะ คะ นะ มาก"
+
+@cache
+def _words_of(name: str) -> frozenset[str]:
+    """Returns the words of a list of small_talk.yaml."""
+    return frozenset(unicodedata.normalize("NFKC", shipped("memory.recall", "small_talk.yaml")[name]).split())
 
 
-def _longest_first(phrases: str) -> re.Pattern[str]:
-    listed = sorted(set(unicodedata.normalize("NFKC", phrases).split()), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, listed)))
-
-
-_ACKNOWLEDGING_WORDS = frozenset(unicodedata.normalize("NFKC", _ACKNOWLEDGEMENTS).split())
-_WORDS_BESIDE = frozenset(unicodedata.normalize("NFKC", _BESIDE).split())
-_UNSPACED_CHATTER = _longest_first(_UNSPACED_ACKNOWLEDGEMENTS)
-_UNSPACED_LEFT = _longest_first(_UNSPACED_BESIDE)
+@cache
+def _any_of(name: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, sorted(_words_of(name), key=len, reverse=True))))
 
 
 def _is_spoken(char: str) -> bool:
@@ -252,13 +222,13 @@ def _is_chatter(words: list[str]) -> bool:
     for word in words:
         said = _REPEATED.sub(r"\1", word)
         if _UNSPACED.search(said):
-            left = _UNSPACED_CHATTER.sub("", said)
-            if _UNSPACED_LEFT.sub("", left):
+            left = _any_of("unspaced").sub("", said)
+            if _any_of("unspaced_beside").sub("", left):
                 return False
             acknowledged |= left != said
-        elif said in _ACKNOWLEDGING_WORDS or word in _ACKNOWLEDGING_WORDS or _LAUGHTER.fullmatch(word):
+        elif {said, word} & _words_of("acknowledging") or _LAUGHTER.fullmatch(word):
             acknowledged = True
-        elif said not in _WORDS_BESIDE:
+        elif said not in _words_of("beside"):
             return False
     return acknowledged
 

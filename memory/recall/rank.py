@@ -153,7 +153,6 @@ def rank(
     *,
     limit: int | None = None,
 ) -> list[Ranked]:
-    """Returns all candidates, best first; with `limit` only so many."""
     if not candidates:
         return []
     near = _neighbours(candidates)
@@ -264,7 +263,6 @@ def _by_vectors(candidates: Sequence[Candidate], near: NDArray[np.intp], smooth:
 
 
 def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
-    """Scores the sitting of each candidate by the mean of its best few. A memory is a sitting of its own."""
     groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for i, c in enumerate(candidates):
         if c.spot is not None:
@@ -277,7 +275,6 @@ def _by_sitting(candidates: Sequence[Candidate], base: Floats) -> Floats:
 
 
 def _share(values: Floats) -> Floats:
-    """Returns the values as shares of the largest, 0…1."""
     best = float(values.max(initial=0.0))
     return values / best if best > 0 else np.zeros(len(values))
 
@@ -297,7 +294,6 @@ def table(terms: Sequence[str], docs: Sequence[Mapping[str, float]]) -> Floats:
 
 
 def idf(frequencies: Floats, documents: int) -> Floats:
-    """Returns the inverse document frequency of terms with these `frequencies` in so many `documents`."""
     held = np.minimum(frequencies, documents)
     return np.asarray(np.log(1 + (documents - held + 0.5) / (held + 0.5)))
 

@@ -218,7 +218,8 @@ class _Placing:
     def take_reflection(self, hit: Hit, memory: Memory) -> str:
         """Returns as much of a reflection as has room, which is then taken; "" if nothing has."""
         share = min(self._room, int(self._budget.tokens * REFLECTION_SHARE)) - _RENDERING
-        shown = _summary(memory, share, self._count_tokens)
+        share -= self._count_tokens(memory.key)
+        shown = beginning(memory.value, lambda text: self._count_tokens(text) <= share)
         if not shown or len(self._taken) == self._budget.items:
             return ""
         self._taken.append(hit)
@@ -275,10 +276,6 @@ def _latest_reflection(hits: Sequence[Hit]) -> int | None:
     return max(live, key=lambda memory: (memory.learned_at, memory.id)).id if live else None
 
 
-def _summary(memory: Memory, tokens: int, count_tokens: Callable[[str], int]) -> str:
-    return beginning(memory.value, lambda text: count_tokens(memory.key) + count_tokens(text) <= tokens)
-
-
 def _as_of(memory: Memory, moment: int) -> Memory:
     closed_since = memory.valid_until is not None and memory.valid_until >= moment
     return replace(memory, valid_until=None, superseded_by=None) if closed_since else memory
@@ -298,7 +295,6 @@ def _item(hit: Hit, query: str, terms: Sequence[str], assistant: str) -> Recalle
 
 
 def shares(hit: Hit, terms: Sequence[str]) -> float:
-    """Returns the part of a question's words that are in the hit itself, not beside it, 0 to 1."""
     text = _asked_for(hit.memory) if hit.memory is not None else hit.text
     return len(set(terms).intersection(words.tokens(text))) / max(len(terms), 1)
 
@@ -313,7 +309,6 @@ def _says_no_more(text: str, taught: Sequence[Memory]) -> bool:
 
 
 def _asked_for(memory: Memory) -> str:
-    """Returns the words by which a person may ask for a memory."""
     return f"{memory.key} {memory.value} {memory.subject} {cues(memory.key)}"
 
 

@@ -158,26 +158,58 @@ class Search:
         `besides` are the ids of messages to pass over: the question's own. Without `older_reflections` only the latest
         reflection is searched. With `filters` only documents that meet all of them are searched.
         """
+        return await self.find_and(
+            lambda reader, hits: hits, scope, text, timezone=timezone, limit=limit, weights=weights, besides=besides,
+            older_reflections=older_reflections, filters=filters,
+        )  # fmt: skip
+
+    async def find_and(  # noqa: PLR0913 - what `find` takes, and `act`
+        self,
+        act: Callable[[Reader, list[Hit]], T],
+        scope: Scope,
+        text: str,
+        *,
+        timezone: str,
+        limit: int,
+        weights: Weights | None = None,
+        besides: Set[int] = frozenset(),
+        older_reflections: bool = True,
+        filters: Filters = NO_FILTERS,
+    ) -> T:
+        """Returns what `act` makes of the hits that `find` returns, on the state of the store in which they were found.
+
+        With a reranker it is a later state.
+        """
         weights, now = weights or self._weights, self._now()
         query = taken_apart(text, today=clock.local_date(now, timezone), timezone=timezone, besides=besides)
         if not query.terms and not query.times:
-            return []
+            return await self._database.read(lambda reader: act(reader, []))
         if not query.only_time and weights.vectors + weights.late > 0:
             meant = [replace(part, meaning=await self._meaning(part.text)) for part in query.parts]
             query = replace(query, parts=tuple(meant))
         vectors = None if self._embedding is None else self._embedding.vectors
         asked = _Asked(scope=scope, query=query, weights=weights, vectors=vectors, limit=limit, now=now)
 
-        def narrowed(reader: Reader) -> _Asked:
-            reader.confine(scope)
-            return _narrowed(reader, asked, filters, timezone, older_reflections=older_reflections)
+        def narrowed(reader: Reader, *, has_older: bool) -> _Asked:
+            older = older_reflections or not has_older
+            return _narrowed(reader, asked, filters, timezone, older_reflections=older)
 
-        hits = await self._with_index(
-            lambda reader: _by_index(reader, narrowed(reader)), lambda reader: _by_substring(reader, narrowed(reader))
-        )
+        def by_index(reader: Reader) -> list[Hit]:
+            reader.confine(scope)
+            state = _usable(reader, scope)
+            return _by_index(reader, narrowed(reader, has_older=state.has_reflections), state.documents)
+
+        def without(reader: Reader) -> list[Hit]:
+            reader.confine(scope)
+            return _by_substring(reader, narrowed(reader, has_older=True))
+
         if self._reranker is None:
-            return hits
-        return [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
+            return await self._with_index(
+                lambda reader: act(reader, by_index(reader)), lambda reader: act(reader, without(reader))
+            )
+        hits = await self._with_index(by_index, without)
+        ordered = [hits[i] for i in await self._reranker.order(text, [hit.text for hit in hits])]
+        return await self._database.read(lambda reader: act(reader, ordered))
 
     async def vector(self, text: str, *, model: str) -> NDArray[np.float32] | None:
         """Returns the vector of `text` by the embedder called `model`; None if that does not serve, or is too late."""
@@ -261,16 +293,20 @@ def _narrowed(reader: Reader, asked: _Asked, filters: Filters, timezone: str, *,
     return replace(asked, query=query)
 
 
-def _by_index(reader: Reader, asked: _Asked) -> list[Hit]:
-    """Raises `_NotWhole` or `_Behind` if the index can't be used as it is."""
-    state = index.state(reader, asked.scope)
+def _usable(reader: Reader, scope: Scope) -> index.IndexState:
+    """Returns the state of the index. Raises `_NotWhole` or `_Behind` if it can't be used as it is."""
+    state = index.state(reader, scope)
     if not state.is_whole:
         raise _NotWhole
     if state.is_behind:
         raise _Behind
+    return state
+
+
+def _by_index(reader: Reader, asked: _Asked, findable: int) -> list[Hit]:
     if asked.query.only_time:
         return _only(asked, _by_time(reader, asked, limit=_unranked(asked)))
-    asked = replace(asked, query=replace(asked.query, documents=state.documents))
+    asked = replace(asked, query=replace(asked.query, documents=findable))
     bent = _bent(reader, asked, _ranked(reader, asked))
     bent.sort(key=lambda one: -one.score)
     return _fetched(reader, asked, _successors_first(bent))

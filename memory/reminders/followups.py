@@ -94,7 +94,7 @@ class FollowUps:
         )
         owner_id = chats.scope_of(tx, session, speaker.id).writes_to
         history.record(tx, session, None, [spoken], owner_id=owner_id, now=self._now())
-        people.note_follow_up(tx, speaker.person_id, still.today.isoformat())
+        people.put(tx, speaker.person_id, followed_up_on=still.today.isoformat())
         return session.key
 
     def _of(self, reader: Reader, identity_id: int) -> FollowUp | None:
@@ -125,7 +125,6 @@ class FollowUps:
 
 
 def _place(reader: Reader, identity_id: int) -> tuple[Account, Session] | None:
-    """Returns the account with a private chat, and its session: this identity's or else another of the person."""
     accounts = sorted(people.accounts(reader, identity_id), key=lambda account: account.id != identity_id)
     found = ((account, chats.private_session(reader, account.id)) for account in accounts)
     return next(((account, session) for account, session in found if session is not None), None)

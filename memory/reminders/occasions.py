@@ -6,8 +6,8 @@ is not sure to happen, only ends or is due on its day, repeats, or touches illne
 
 from __future__ import annotations
 
+import calendar
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from languages import LANGUAGES
 from memory.store.memories import Memory
 from memory.text.language import language_of
-from memory.text.occasion_words import CALLED_OFF, CONDITION, EVENT, NO_OCCASION, OTHERS, TENDER, VISIT
+from memory.text.occasion_words import shows
 from memory.text.times.clock import day_of
 from memory.text.times.phrases import read_time
 from memory.text.times.readings import Reading
@@ -49,16 +49,13 @@ class Occasion:
 
 
 def plan_of(memory: Memory) -> Occasion | None:
-    """Returns the plan in a person's memory; None if it holds none that is asked about."""
     spoken = _ADDED_LONGER.sub("", _ADDED.sub("", memory.value))
     usual = memory.kind == "event" or memory.category in _PLANS or memory.key == "plan"
-    visit = memory.category in (_HEALTH, _NOTES) and VISIT.search(spoken)
-    noted = memory.category == _NOTES and EVENT.search(spoken)
+    visit = memory.category in (_HEALTH, _NOTES) and shows(spoken, "visit")
+    noted = memory.category == _NOTES and shows(spoken, "event")
     if memory.kind not in ("fact", "event") or memory.key == "goal" or not (usual or visit or noted):
         return None
-    if memory.unsure or memory.flags or memory.subject or OTHERS.match(spoken):
-        return None
-    if NO_OCCASION.search(spoken) or TENDER.search(spoken):
+    if memory.unsure or memory.flags or memory.subject or shows(spoken, "others", "no_occasion", "tender"):
         return None
     told = day_of(memory.local_date)
     read = None if told is None else _read(spoken, told)
@@ -86,13 +83,13 @@ def birthday_of(memory: Memory, year: int) -> date | None:
 
 
 def is_conditional(said: str) -> bool:
-    return CONDITION.search(said) is not None
+    return shows(said, "condition")
 
 
 def is_settled(plan: Occasion, said: str, *, later: bool) -> bool:
     """Returns whether a message takes a plan back or, if it was said when the plan was over, already speaks of it."""
     shared = set(query_terms(plan.what)) - _COMMON or set(query_terms(plan.what))
-    return bool(shared & set(query_terms(said))) and (later or CALLED_OFF.search(said) is not None)
+    return bool(shared & set(query_terms(said))) and (later or shows(said, "called_off"))
 
 
 def language(plan: Occasion) -> str | None:
@@ -100,28 +97,19 @@ def language(plan: Occasion) -> str | None:
 
 
 def _read(text: str, told: date) -> Reading | None:
-    """Returns the one time that a text names, on a later day than `told`."""
     now = datetime.combine(told, time(0, 0, 1), UTC)
-    for code in _tongues(text):
+    known = language_of(text)
+    for code in [known] if known in LANGUAGES else LANGUAGES:
         read = read_time(text, language=code, now=now)
         if isinstance(read, Reading):
             return read if read.rule is None and read.first.date() > told else None
     return None
 
 
-def _tongues(text: str) -> Iterator[str]:
-    known = language_of(text)
-    yield from [known] if known in LANGUAGES else LANGUAGES
-
-
 def _day(year: int, month: int, day: int) -> date | None:
-    if (month, day) == (2, 29) and not _is_leap(year):
+    if (month, day) == (2, 29) and not calendar.isleap(year):
         return date(year, 2, 28)
     try:
         return date(year, month, day)
     except ValueError:
         return None
-
-
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

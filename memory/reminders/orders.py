@@ -46,7 +46,6 @@ class Order:
 
 
 def read(text: str, *, language: str) -> Iterator[Order]:
-    """Yields the possible orders in a text, in one language after the other; nothing for a text without any."""
     if len(text) > _LONGEST:
         return
     request = is_request(text, language=language)

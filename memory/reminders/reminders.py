@@ -182,23 +182,19 @@ class Reminders:
 
     @in_read
     def every(self, reader: Reader, context: Context) -> list[Reminder]:
-        """Returns the speaker's reminders that can be reached from here, the next first."""
         return [one for one in _reachable(reader, context) if one.first]
 
     async def is_shown(self, session_key: str, platform_ref: str) -> bool:
-        """Returns whether a message shown in a session is about a reminder of any person."""
         found = await self._database.read(lambda reader: outbox.reminder_shown(reader, session_key, platform_ref))
         return found is not None
 
     @in_read
     def meant(self, reader: Reader, context: Context, platform_ref: str) -> Reminder | None:
-        """Returns the reminder of the speaker that a message shown here is about; None if it is about none."""
         found = outbox.reminder_shown(reader, context.session.key, platform_ref)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
     @in_read
     def last_shown(self, reader: Reader, context: Context) -> Reminder | None:
-        """Returns the speaker's reminder that the last message shown here is about; None if it is about none."""
         found = outbox.last_reminder(reader, context.session.key)
         return next((one for one in _reachable(reader, context) if one.id == found), None)
 
@@ -312,7 +308,6 @@ class Reminders:
 
 
 def _in_half(first: datetime, was: datetime) -> datetime:
-    """Returns a time at its hour or twelve hours from it on the same day, whichever is nearer to another's hour."""
     hours = (first.hour, (first.hour + 12) % 24)
     return first.replace(hour=min(hours, key=lambda hour: abs(hour * 60 + first.minute - was.hour * 60 - was.minute)))
 
@@ -358,7 +353,6 @@ def _take_in(
 
 
 def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
-    """Returns a reminder's person and session: the one where it was asked for, or a private one if that is gone."""
     account, session = people.account(reader, reminder.identity_id), chats.session_by_id(reader, reminder.session_id)
     assert account is not None  # identities are never deleted
     if reminder.private or not chats.is_present(reader, session):
@@ -367,7 +361,6 @@ def _whose(reader: Reader, reminder: Reminder) -> tuple[Account, Session]:
 
 
 def _due_now(reader: Reader, reminder: Reminder, now: int) -> Firing | None:
-    """Returns the firing of a reminder; None if it is gone or not due any more."""
     still = reminding.of_id(reader, reminder.id)
     return None if still is None or still.next_at is None or still.next_at > now else _firing(reader, still, now)
 
@@ -410,7 +403,6 @@ def _times(reminder: Reminder, now: int) -> tuple[int, int | None]:
 
 
 def _latest(rule: str, first: datetime, until: date, moment: datetime) -> datetime | None:
-    """Returns the latest time of a rule up to a moment; None if there is none in the last year."""
     for back in _BACK:
         found, at = None, rules.following(rule, after=moment - back, first=first)
         while at is not None and at <= moment and at.date() <= until:

@@ -106,7 +106,6 @@ class Reminding:
         self.now = now
 
     def every(self) -> list[Reminder]:
-        """Returns the reminders, the next first; last come those that were shown and are not done."""
         return [reminder for reminder in of_reach(self._tx, self._reach) if reminder.first]
 
     def numbered(self, number: int) -> Reminder:
@@ -233,26 +232,24 @@ def drop_old(tx: Transaction, *, unasked_before: int, shown_before: int) -> int:
 
 
 def next_due(reader: Reader, *, besides: Collection[int]) -> Reminder | None:
-    row = reader.one(
+    return reader.first(
         f"{_REMINDER} where ({_OPEN}) and id not in (select value from json_each(?)) order by {_NEXT} limit 1",
         (besides,),
+        _reminder,
     )
-    return None if row is None else _reminder(row)
 
 
 def of_id(reader: Reader, reminder_id: int) -> Reminder | None:
-    """Returns a reminder for the clock, which shows it to its own person."""
-    row = reader.one(f"{_REMINDER} where id = ?", (reminder_id,))
-    return None if row is None else _reminder(row)
+    return reader.first(f"{_REMINDER} where id = ?", (reminder_id,), _reminder)
 
 
 def of_reach(reader: Reader, within: ReminderReach) -> list[Reminder]:
-    rows = reader.all(
+    return reader.each(
         f"{_REMINDER} where identity_id in (select value from json_each(?1)) and (?2 is null or session_id = ?2)"
         f" order by ({_OPEN}) desc, {_NEXT}, id",
         (within.identities, within.session_id),
+        _reminder,
     )
-    return [_reminder(row) for row in rows]
 
 
 def of_session(reader: Reader, session_id: int) -> list[Reminder]:
@@ -260,10 +257,11 @@ def of_session(reader: Reader, session_id: int) -> list[Reminder]:
 
 
 def of_chat(reader: Reader, chat_id: int) -> list[Reminder]:
-    rows = reader.all(
-        f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id", (chat_id,)
+    return reader.each(
+        f"{_REMINDER} where session_id in (select id from sessions where chat_id = ?) order by id",
+        (chat_id,),
+        _reminder,
     )
-    return [_reminder(row) for row in rows]
 
 
 def moved_on(reader: Reader) -> list[Row]:
@@ -283,14 +281,8 @@ def take_over(tx: Transaction, rows: Iterable[Row]) -> int:
         if since is None:
             gone.append(row["id"])
         else:
-            tx.run(
-                "update reminders set first = ?, zone = ?, rule = ?, until = ?, due_at = ?, snoozed_to = ?,"
-                " shown_at = ? where id = ?",
-                (
-                    since["first"], since["zone"], since["rule"], since["until"], since["due_at"],
-                    since["snoozed_to"], since["shown_at"], row["id"],
-                ),
-            )  # fmt: skip
+            times = ("first", "zone", "rule", "until", "due_at", "snoozed_to", "shown_at")
+            _set(tx, row["id"], ", ".join(f"{name} = ?" for name in times), [since[name] for name in times])
     return drop(tx, gone)
 
 

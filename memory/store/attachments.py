@@ -62,7 +62,6 @@ def join(tx: Transaction, inbox_id: int, message_id: int) -> None:
 
 
 def of_messages(reader: Reader, message_ids: Sequence[int]) -> dict[int, tuple[Attached, ...]]:
-    """Returns the attachments of each of these messages, in order."""
     if not message_ids:
         return {}
     files: dict[int, list[Attached]] = defaultdict(list)

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
 from memory.store import erasure, scopes
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, Value
 
 ChatKind: TypeAlias = Literal["private", "group"]
 
@@ -49,9 +49,9 @@ class Session:
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
     """Returns the id of a chat, created on first sight."""
-    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
-    if row is not None:
-        return int(row["chat_id"])
+    known = _chat(tx, platform=platform, reference=reference)
+    if known is not None:
+        return known
     chat_id = tx.insert(
         "insert into chats (platform, kind, title, created_at) values (?, ?, ?, ?)", (platform, kind, title, now)
     )
@@ -113,12 +113,12 @@ def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
         " where id = ?",
         (speaker_id, session.chat_id),
     )
-    tx.run("update sessions set left_at = null where id = ?", (session.id,))
+    put(tx, session.id, left_at=None)
 
 
 def is_present(reader: Reader, session: Session) -> bool:
     """Returns whether the bot is still in the place of a session, as far as noted."""
-    return reader.one("select 1 from sessions where id = ? and left_at is null", (session.id,)) is not None
+    return reader.has("select 1 from sessions where id = ? and left_at is null", (session.id,))
 
 
 def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: str, now: int) -> list[str]:
@@ -127,13 +127,13 @@ def move_chat(tx: Transaction, *, platform: str, reference: str, new_reference: 
     If people spoke under the new reference before this was known, both mean the older chat from now on. Messages from
     the time between stay with the newer chat's owner.
     """
-    row = tx.one("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
-    if row is None:
+    chat_id = _chat(tx, platform=platform, reference=reference)
+    if chat_id is None:
         return []
     tx.run(
         "insert into chat_aliases values (?, ?, ?, ?) on conflict (platform, reference) do update set chat_id ="
         " excluded.chat_id",
-        (platform, new_reference, row["chat_id"], now),
+        (platform, new_reference, chat_id, now),
     )
     return _session_keys(tx, platform=platform, reference=reference)
 
@@ -147,84 +147,83 @@ def rename_session(tx: Transaction, key: str, new_key: str) -> None:
     )
 
 
+def _chat(reader: Reader, *, platform: str, reference: str) -> int | None:
+    return reader.id("select chat_id from chat_aliases where platform = ? and reference = ?", (platform, reference))
+
+
 def _session_keys(reader: Reader, *, platform: str, reference: str) -> list[str]:
-    rows = reader.all(
+    return reader.texts(
         "select s.key from sessions s join chat_aliases a on a.chat_id = s.chat_id"
         " where a.platform = ? and a.reference = ?",
         (platform, reference),
     )
-    return [row["key"] for row in rows]
 
 
 def reassign(tx: Transaction, session: Session, agent_id: int) -> Session:
     """Makes another agent serve a session, without the snapshot: that held rows that the earlier agent may see."""
-    tx.run("update sessions set agent_id = ?, snapshot = null, snapshot_at = null where id = ?", (agent_id, session.id))
+    put(tx, session.id, agent_id=agent_id, snapshot=None, snapshot_at=None)
     return session_by_id(tx, session.id)
 
 
 def session_by_key(reader: Reader, key: str) -> Session | None:
-    row = reader.one(_SESSION + " where s.key = ?", (key,))
-    return None if row is None else _session(row)
+    return reader.first(_SESSION + " where s.key = ?", (key,), _session)
 
 
 def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
     """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
-    row = reader.one(
+    return reader.first(
         _SESSION
         + " where s.chat_id = ? and s.thread is not distinct from ? and substr(s.key, 1, instr(s.key, ':')) = ?",
         (chat_id, thread, key[: key.index(":") + 1]),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def session_by_id(reader: Reader, session_id: int) -> Session:
-    row = reader.one(_SESSION + " where s.id = ?", (session_id,))
-    assert row is not None
-    return _session(row)
+    session = reader.first(_SESSION + " where s.id = ?", (session_id,), _session)
+    assert session is not None
+    return session
 
 
 def is_on(reader: Reader, session: Session, platform: str) -> bool:
-    """Returns whether a session's chat is on this platform."""
-    return reader.one("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform)) is not None
+    return reader.has("select 1 from chats where id = ? and platform = ?", (session.chat_id, platform))
 
 
 def last_speaker(reader: Reader, session_id: int) -> int | None:
-    row = reader.one(
+    return reader.id(
         "select author_id from messages where session_id = ? and author_id is not null order by id desc limit 1",
         (session_id,),
     )
-    return None if row is None else int(row["author_id"])
 
 
 def private_session(reader: Reader, identity_id: int) -> Session | None:
     """Returns the session of the person's most recently used private chat, for texts that only they may read."""
-    row = reader.one(
+    return reader.first(
         _SESSION + " where c.identity_id = ? and c.kind = 'private' and s.left_at is null"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
         (identity_id,),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def group_session(reader: Reader, *, platform: str, reference: str, thread: str | None) -> Session | None:
     """Returns the session in which a group, given by its platform's id, or a thread of it, talked last."""
-    row = reader.one(
+    return reader.first(
         _SESSION + " join chat_aliases a on a.chat_id = c.id where a.platform = ? and a.reference = ?"
         " and c.kind = 'group' and (?3 is null or s.thread = ?3)"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
         (platform, reference, thread),
+        _session,
     )
-    return None if row is None else _session(row)
 
 
 def group(reader: Reader, *, platform: str, reference: str) -> int | None:
     """Returns the chat of a group, given by its platform's id; None if it is unknown."""
-    row = reader.one(
+    return reader.id(
         "select c.id from chat_aliases a join chats c on c.id = a.chat_id"
         " where a.platform = ? and a.reference = ? and c.kind = 'group'",
         (platform, reference),
     )
-    return None if row is None else int(row["id"])
 
 
 def group_of(reader: Reader, owner_id: int) -> Row | None:
@@ -249,22 +248,20 @@ def all_groups(reader: Reader) -> list[Row]:
 
 
 def last_private_session(reader: Reader, identity_id: int) -> int | None:
-    row = reader.one(
+    return reader.id(
         "select m.session_id from messages m join sessions s on s.id = m.session_id join chats c on c.id = s.chat_id"
         " where m.author_id = ? and c.kind = 'private' order by m.id desc limit 1",
         (identity_id,),
     )
-    return None if row is None else int(row["session_id"])
 
 
 def members(reader: Reader, session_id: int) -> dict[int, str]:
-    rows = reader.all(
+    return reader.pairs(
         "select id, name from identities where name <> '' and id in"
         " (select author_id from (select author_id from messages where session_id = ? order by id desc limit 5000)"
         " latest)",
         (session_id,),
     )
-    return {row["id"]: row["name"] for row in rows}
 
 
 def scope_of(reader: Reader, session: Session, speaker_id: int | None) -> Scope:
@@ -339,26 +336,20 @@ def compact(tx: Transaction, session_id: int, *, after: int, summary: str | None
 _TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)"
 
 
-def set_task(tx: Transaction, session_id: int, task: str | None) -> None:
-    """Sets the task that is being worked on in a session; None for no task."""
-    tx.run("update sessions set active_task = ?, task_found = 0 where id = ?", (task, session_id))
+def put(tx: Transaction, session_id: int, **values: Value) -> None:
+    """Sets columns of a session by their names."""
+    marks = ", ".join(f"{name} = ?" for name in values)
+    tx.run(f"update sessions set {marks} where id = ?", (*values.values(), session_id))
 
 
 def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes the agent that a person chose for a session; None leaves it to routing."""
     tx.run(
         "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)
     )
 
 
-def choose_model(tx: Transaction, session_id: int, name: str | None) -> None:
-    """Notes the model that is asked first in a session; None leaves it to the agent's file."""
-    tx.run("update sessions set chosen_model = ? where id = ?", (name, session_id))
-
-
 def chosen_agents(reader: Reader) -> dict[str, str]:
-    rows = reader.all("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
-    return {row["key"]: row["name"] for row in rows}
+    return reader.pairs("select s.key, a.name from sessions s join agents a on a.id = s.chosen_agent_id")
 
 
 def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
@@ -366,21 +357,7 @@ def trim_window(tx: Transaction, session_id: int, *, after: int) -> None:
 
     A summary of the messages before them goes, too: it would tell of the talk as if they had never been said.
     """
-    tx.run(
-        "update sessions set window_after = ?, summary = null, summary_after = null where id = ?", (after, session_id)
-    )
-
-
-def keep_snapshot(tx: Transaction, session_id: int, memory_ids: tuple[int, ...], *, now: int) -> None:
-    tx.run("update sessions set snapshot = ?, snapshot_at = ? where id = ?", (json.dumps(memory_ids), now, session_id))
-
-
-def set_learning(tx: Transaction, session: Session, on: bool) -> None:
-    tx.run("update chats set learning = ? where id = ?", (int(on), session.chat_id))
-
-
-def set_manner(tx: Transaction, chat_id: int, on: bool) -> None:
-    tx.run("update chats set manner = ? where id = ?", (int(on), chat_id))
+    put(tx, session_id, window_after=after, summary=None, summary_after=None)
 
 
 def drop_snapshots(tx: Transaction) -> None:
@@ -401,12 +378,7 @@ def drop_snapshots_of(tx: Transaction, owner_ids: Collection[int], author_ids: C
     )
 
 
-def note_end(tx: Transaction, session_id: int, *, sitting: int, last_message_at: int | None) -> None:
-    tx.run("update sessions set sitting = ?, last_message_at = ? where id = ?", (sitting, last_message_at, session_id))
-
-
 def end_import(tx: Transaction, session_id: int, last_message_at: int | None) -> None:
-    """Ends the sitting of imported messages; the newest of all messages counts as the session's last."""
     tx.run(
         "update sessions set sitting = sitting + 1,"
         " last_message_at = case when ?1 > last_message_at then ?1 else last_message_at end where id = ?2",
@@ -428,7 +400,6 @@ def all_sessions(reader: Reader) -> list[int]:
 
 
 def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
-    """Returns these sessions' summaries and tasks, as rows of id and text."""
     return reader.all(
         "select id, coalesce(summary, '') || ' ' || coalesce(active_task, '') as text from sessions"
         f" where {_HOLDING} and id in (select value from json_each(?))",
@@ -460,7 +431,6 @@ def drop_summaries_of(tx: Transaction, message_ids: Collection[int]) -> None:
 
 
 def drop_old_summaries(tx: Transaction, *, until: int) -> None:
-    """Drops summaries and tasks of all sessions begun by `until` (milliseconds UTC)."""
     tx.run(f"update sessions set {_UNSUMMED} where created_at <= ?", (until,))
 
 
@@ -481,16 +451,15 @@ def drop_spent_summaries(tx: Transaction, *, before: int) -> int:
 
 def empty_private(tx: Transaction, session_ids: Sequence[int]) -> None:
     """Drops the summaries, tasks and snapshots of these sessions, and the titles of their private chats."""
-    these = (session_ids,)
     tx.run(
         f"update sessions set {_EMPTY}, summary_after = null, snapshot = null, snapshot_at = null"
         " where id in (select value from json_each(?))",
-        these,
+        (session_ids,),
     )
     tx.run(
         f"update chats set {_UNTITLED} where kind = 'private' and id in"
         " (select chat_id from sessions where id in (select value from json_each(?)))",
-        these,
+        (session_ids,),
     )
 
 
@@ -526,7 +495,6 @@ def silent_chats(reader: Reader) -> list[Row]:
 
 
 def take_over_silence(tx: Transaction, rows: Iterable[Row]) -> None:
-    """Applies the state of left and silent chats from another copy of the store."""
     for row in rows:
         tx.run(
             "update chats set learning = learning * ?, left_at = coalesce(left_at, ?)"

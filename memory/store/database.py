@@ -80,8 +80,34 @@ class Reader(Protocol):
     def one(self, sql: str, parameters: Sequence[Parameter] = ()) -> Row | None: ...
 
     def ids(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[int]:
-        """Returns the first column of all rows, which must be whole numbers."""
         return [int(row[0]) for row in self.all(sql, parameters)]
+
+    def id(self, sql: str, parameters: Sequence[Parameter] = ()) -> int | None:
+        """Returns the first column of the first row, a whole number; None if it is null or there is no row."""
+        row = self.one(sql, parameters)
+        return None if row is None or row[0] is None else int(row[0])
+
+    def text(self, sql: str, parameters: Sequence[Parameter] = ()) -> str | None:
+        """Returns the first column of the first row; None if it is null or there is no row."""
+        row = self.one(sql, parameters)
+        return None if row is None or row[0] is None else str(row[0])
+
+    def has(self, sql: str, parameters: Sequence[Parameter] = ()) -> bool:
+        return self.one(sql, parameters) is not None
+
+    def first(self, sql: str, parameters: Sequence[Parameter], make: Callable[[Row], T]) -> T | None:
+        row = self.one(sql, parameters)
+        return None if row is None else make(row)
+
+    def each(self, sql: str, parameters: Sequence[Parameter], make: Callable[[Row], T]) -> list[T]:
+        return [make(row) for row in self.all(sql, parameters)]
+
+    def texts(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[str]:
+        return [str(row[0]) for row in self.all(sql, parameters)]
+
+    def pairs(self, sql: str, parameters: Sequence[Parameter] = ()) -> dict[Any, Any]:
+        """Returns the second column of all rows by the first."""
+        return {row[0]: row[1] for row in self.all(sql, parameters)}
 
     def number(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
         """Returns the number that a statement with exactly one row returns, such as a count."""
@@ -118,9 +144,7 @@ class Transaction(Reader, Protocol):
 
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None: ...
 
-    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None:
-        """Runs a statement once for each row of parameters."""
-        ...
+    def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None: ...
 
     def insert(self, sql: str, parameters: Sequence[Parameter] = ()) -> int:
         return self.number(f"{sql} returning id", parameters)
@@ -179,7 +203,14 @@ class Database(Protocol):
         """The share of the store's work that falls to this process: all of it, unless the engine says otherwise."""
         return OwnShare()
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         With `keys` it may run beside the transactions of other processes that name none of them, so it reads and
@@ -189,6 +220,8 @@ class Database(Protocol):
         A write that is not `durable` may be lost in a crash of the database's server, unless a durable one followed it.
         This is for data that is made again then and gives no ids, since the server may give the same once more. A file
         waits for its disk as it is configured.
+
+        With `single`, `act` asks one statement, which stays done even if `act` fails after it.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
@@ -217,9 +250,7 @@ class Database(Protocol):
         """Returns the tables among `tables` whose pages are damaged."""
         ...
 
-    async def strike(self, tables: Collection[str]) -> None:
-        """Recreates damaged derived tables, empty, without touching their pages."""
-        ...
+    async def strike(self, tables: Collection[str]) -> None: ...
 
     async def scrub(self, *, seconds: float = 5.0) -> bool:
         """Removes every byte of deleted or replaced data from the files. Returns False if it can't."""
@@ -229,7 +260,6 @@ class Database(Protocol):
     def engine(self) -> str: ...
 
     def deployment(self, reader: Reader) -> Deployment:
-        """Returns the state of the store's server, if it has one, and of the processes on it."""
         return Deployment(engine=self.engine)
 
     @property
@@ -298,7 +328,6 @@ def one_moment(clock: Callable[[], int]) -> Callable[[], int]:
 
 @contextmanager
 def in_transaction() -> Iterator[None]:
-    """Makes the clock of this thread stand still; for engines."""
     _running.is_in = True
     try:
         yield

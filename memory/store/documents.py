@@ -7,7 +7,7 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from memory.scope import Scope
 from memory.store.database import Reader, Row, Transaction, walled
@@ -26,7 +26,6 @@ def is_message(doc: int) -> bool:
 
 
 def row_id(doc: int) -> int:
-    """Returns the id of the memory or message behind `doc`."""
     return doc // 2
 
 
@@ -60,18 +59,19 @@ def has_changes(reader: Reader) -> bool:
 
 @walled
 def state(reader: Reader, scope: Scope, setting: str) -> Row:
-    """Returns the state of an index for a scope, as a row of made_of, is_behind and documents.
+    """Returns the state of an index for a scope, as a row of made_of, is_behind, documents and has_reflections.
 
-    These are the store setting that says what the index is made of, whether there are changes that it has not read, and
-    the number of memories and messages that the scope can find.
+    These are the store setting that says what the index is made of, whether there are changes that it has not read, the
+    number of memories and messages that the scope can find, and whether it has_reflections.
     """
     seen, owned = scope.predicate("m"), scope.owned("s")
     row = reader.one(
         "select (select value from store_settings where name = ?) as made_of, exists (select 1 from changes) as"
         " is_behind, (select count(*) from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
         f" and {seen.sql}) + (select count(*) from messages s where s.nth is not null and s.recall = 1"
-        f" and s.erased_at is null and {owned.sql}) as documents",
-        (setting, *seen.parameters, *owned.parameters),
+        f" and s.erased_at is null and {owned.sql}) as documents,"
+        f" exists (select 1 from memories m where m.kind = 'reflection' and {seen.sql}) as has_reflections",
+        (setting, *seen.parameters, *owned.parameters, *seen.parameters),
     )
     assert row is not None
     return row
@@ -87,51 +87,32 @@ def take_changes(tx: Transaction, *, limit: int) -> list[Row]:
     )
 
 
-def indexed(reader: Reader, docs: Collection[int]) -> list[Row]:
-    """Returns the entries of the indexes for documents that they hold.
+def standing(reader: Reader, docs: Collection[int]) -> list[Row]:
+    """Returns those documents that an index holds or that are to be found: what is indexed of them, and their words.
 
-    The rows are of doc, of its partition, other_partition and tokens in the word index, and of the hash of the embedded
-    text. Documents that only one index holds have no values of the other.
+    The rows are of doc; of has_words, partition, other_partition and tokens in the word index; of the hash of the
+    embedded text; and, with an owner_id if they are to be found, of the kind of the owner, the author_id and subject_id
+    of a memory with the names of author and person, and of words: text and author_name of a message, else subject,
+    topic, key, value, category and tier.
     """
     return reader.all(
-        "select d.value as doc, w.doc is not null as has_words, w.partition, w.other_partition, w.tokens, e.hash"
-        " from json_each(?) d left join indexed_documents w on w.doc = d.value left join embedded e on e.doc = d.value"
-        " where w.doc is not null or e.doc is not null",
+        # Divided inside, as in `postings.matching`.
+        "select d.doc, w.doc is not null as has_words, w.partition, w.other_partition, w.tokens, e.hash,"
+        " coalesce(s.owner_id, m.owner_id) as owner_id, o.kind, s.text, s.author_name, m.author_id, m.subject_id,"
+        " m.subject, m.topic, m.key, m.value, m.category, m.kind as tier, a.name as author, p.name as person"
+        " from (select d.value as doc, d.value % 2 as odd, d.value / 2 as row_id from json_each(?) d) d"
+        " left join indexed_documents w on w.doc = d.doc left join embedded e on e.doc = d.doc"
+        " left join messages s on d.odd = 1 and s.id = d.row_id and s.recall = 1 and s.erased_at is null"
+        "   and s.nth is not null"
+        " left join memories m on d.odd = 0 and m.id = d.row_id and m.kind in ('fact', 'style', 'event', 'reflection')"
+        " left join owners o on o.id = coalesce(s.owner_id, m.owner_id)"
+        " left join identities a on a.id = m.author_id left join identities p on p.id = m.subject_id"
+        " where w.doc is not null or e.doc is not null or o.id is not null",
         (docs,),
     )
 
 
-def messages(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
-    """Returns the owner, words and author's name of the messages among `docs` that are to be found, by document."""
-    ids = [row_id(doc) for doc in docs if is_message(doc)]
-    if not ids:
-        return {}
-    rows = reader.all(
-        "select m.id, m.owner_id, m.text, m.author_name, o.kind from messages m join owners o on o.id = m.owner_id"
-        " where m.id in (select value from json_each(?)) and m.recall = 1 and m.erased_at is null"
-        " and m.nth is not null",
-        (ids,),
-    )
-    return {of_message(row["id"]): row for row in rows}
-
-
-def memories(reader: Reader, docs: Iterable[int]) -> dict[int, Row]:
-    """Returns the owner, people and words of the memories among `docs` that are to be found, by document."""
-    ids = [row_id(doc) for doc in docs if not is_message(doc)]
-    if not ids:
-        return {}
-    rows = reader.all(
-        "select m.id, m.kind as tier, m.category, m.owner_id, m.author_id, m.subject_id, m.subject, m.topic, m.key,"
-        " m.value, o.kind, a.name as author, s.name as person from memories m join owners o on o.id = m.owner_id"
-        " left join identities a on a.id = m.author_id left join identities s on s.id = m.subject_id"
-        " where m.id in (select value from json_each(?)) and m.kind in ('fact', 'style', 'event', 'reflection')",
-        (ids,),
-    )
-    return {of_memory(row["id"]): row for row in rows}
-
-
 def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
-    """Returns the next documents after `doc`, in their order."""
     return reader.ids(
         "select doc from (select 2 * id as doc from memories where id > ? order by id limit ?) told"
         " union all select doc from ("
@@ -142,7 +123,6 @@ def after(reader: Reader, doc: int, *, limit: int) -> list[int]:
 
 
 def highest(reader: Reader) -> int:
-    """Returns the approximate highest number of a document."""
     return reader.number(
         "select 2 * coalesce(max(id), 0) from (select max(id) as id from memories union all select max(id) from"
         " messages)"

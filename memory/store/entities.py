@@ -99,7 +99,6 @@ def note(tx: Transaction, owner_id: int, memory_id: int, found: Iterable[Named],
 
 
 def of_memories(reader: Reader, memory_ids: Sequence[int]) -> list[Named]:
-    """Returns the entities that these memories name, each once, by their names."""
     rows = reader.all(
         "select e.type, e.name from memory_entities l join entities e on e.id = l.entity_id"
         " where l.memory_id in (select value from json_each(?)) group by e.type, e.name order by min(e.id)",
@@ -120,7 +119,6 @@ def everybody(reader: Reader, scope: Scope) -> list[Entity]:
 
 
 def called(reader: Reader, scope: Scope, name: str) -> list[Entity]:
-    """Returns the entities called `name` here; several if they are of different types."""
     everybody, wanted = _names(reader, scope), normal_form(name)
     hits = [known.entity for known in everybody if wanted in known.forms] if wanted else []
     if not hits:
@@ -199,7 +197,6 @@ def drop_of(tx: Transaction, identity_ids: Sequence[int]) -> None:
 
 
 def links(reader: Reader, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns the links of these memories to entities, as (memory id, entity id)."""
     rows = reader.all(
         "select memory_id, entity_id from memory_entities where memory_id in (select value from json_each(?))",
         (memory_ids,),
@@ -208,7 +205,6 @@ def links(reader: Reader, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]]) -> None:
-    """Puts back links between memories and the entities that still exist."""
     for pair in pairs:
         tx.run(
             "insert into memory_entities select ?1, id from entities where id = ?2 on conflict do nothing",
@@ -259,7 +255,8 @@ def _check(tx: Transaction, entity_id: int) -> None:
     ]
     held = tx.one("select owner_id, type, name, norm from entities where id = ?", (entity_id,))
     assert held is not None  # it was linked a moment ago
-    spellings = [held["name"], *_aliases(tx, entity_id)]
+    aliases = tx.texts("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
+    spellings = [held["name"], *aliases]
     kept = [name for name in spellings if any(_occurrences(_folded(name), text) for text in texts)]
     if not kept:
         tx.run("delete from entities where id = ?", (entity_id,))
@@ -280,7 +277,6 @@ def _check(tx: Transaction, entity_id: int) -> None:
 
 
 def _move(tx: Transaction, entity_id: int, into_id: int, *, aliases: Iterable[str]) -> None:
-    """Moves one entity's memories and these spellings to another entity, and deletes the first."""
     tx.run(
         "insert into memory_entities select memory_id, ? from memory_entities where entity_id = ?"
         " on conflict do nothing",
@@ -343,11 +339,6 @@ def _count(tx: Transaction, entity_id: int) -> None:
         " where id = ?",
         (entity_id,),
     )
-
-
-def _aliases(reader: Reader, entity_id: int) -> list[str]:
-    rows = reader.all("select alias from entity_aliases where entity_id = ? order by alias", (entity_id,))
-    return [row["alias"] for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

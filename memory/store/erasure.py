@@ -1,9 +1,10 @@
 """The columns that hold people's words, and the sealed hashes by which a forgotten statement is recognised.
 
-Invariants: Every text column of the schema is listed, as words or as plain (ids, keys, states, figures, dates); a test
-compares this list with the database. A new column is entered here, which decides whether a forget has to reach it. A
-forgotten statement leaves only a hash, sealed with a key that lies beside the store (`sealing`). With that key the hash
-is enough to recognise the statement; without the key it is not enough even to try guesses.
+Invariants: Every text column that may hold words is listed; a test compares this list, and its own of the plain ones
+(ids, keys, states, figures, dates), with the database. A new column is entered in either, which decides whether a
+forget has to reach it. A forgotten statement leaves only a hash, sealed with a key that lies beside the store
+(`sealing`). With that key the hash is enough to recognise the statement; without the key it is not enough even to try
+guesses.
 """
 
 from __future__ import annotations
@@ -48,52 +49,6 @@ NULLABLE: Final = frozenset(
         ("attachments", "data"), ("outbox", "file"),
     }
 )  # fmt: skip
-
-#: Text columns without people's words: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
-PLAIN: Final[dict[str, tuple[str, ...]]] = {
-    "store_settings": ("name", "value"),
-    "migrations": ("name",),
-    "replicas": ("id",),
-    "lanes": ("session_key", "holder"),
-    "duties": ("name", "holder"),
-    "commits": ("writer",),
-    "agents": ("name", "entities"),
-    "people": ("language", "timezone", "follow_ups", "followed_up_on"),
-    "identities": ("platform", "user_id"),
-    "chats": ("platform", "kind"),
-    "chat_aliases": ("platform", "reference"),
-    "owners": ("kind", "thread"),
-    "sessions": ("key", "thread", "snapshot", "chosen_model"),
-    "turns": ("state", "error"),
-    "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
-    "effects": ("tool", "state"),
-    "inbox": ("platform", "bot_id", "update_key", "session_key", "state", "error"),
-    "outbox": ("session_key", "kind", "reply_to", "state", "run", "platform_ref", "error", "edits"),
-    "access": ("channel", "subject", "reference", "state", "granted_by"),
-    "pairings": ("channel",),
-    "pairing_tries": ("channel", "user_id"),
-    "web_codes": ("channel", "platform", "user_id", "agent"),
-    "web_sessions": ("channel", "platform", "user_id", "agent"),
-    "looks": ("action",),
-    "erasures": ("what", "counts"),
-    "forgotten": ("key_id",),
-    "forgotten_named": ("key_id",),
-    "imports": ("short_id", "format", "digest", "state", "counts"),
-    "questions": ("purpose", "payload", "choices", "preset", "state", "answer"),
-    "channel_state": ("channel", "name"),
-    "attachments": ("kind", "media_type", "state", "why"),
-    "memories": ("short_id", "kind", "category", "flags", "origin", "local_date"),
-    "entities": ("type",),
-    "recalls": ("item", "placed", "parts"),
-    "extractions": ("reason", "state", "error"),
-    "usage": ("purpose", "model"),
-    "job_runs": ("job", "period", "state", "error", "result"),
-    "job_items": ("state", "counts", "undo"),
-    "comparisons": ("verdict", "why", "answer"),
-    "refusals": ("job",),
-    "reminders": ("kind", "language", "zone", "first", "rule", "until", "asked_ref"),
-    "api_keys": ("channel", "scopes"),
-}
 
 
 def emptied(table: str, *, besides: Sequence[str] = ()) -> str:
@@ -151,15 +106,12 @@ def note_reworded(tx: Transaction, *, now: int) -> None:
 
 
 def of_inbox(reader: Reader, inbox_id: int) -> Erasure | None:
-    """Returns the erasure that this inbox row caused, or None."""
-    row = reader.one(_ERASURE + " where inbox_id = ?", (inbox_id,))
-    return None if row is None else Erasure(**dict(row))
+    return reader.first(_ERASURE + " where inbox_id = ?", (inbox_id,), _erasure)
 
 
 def unscrubbed(reader: Reader) -> list[Erasure]:
     """Returns the erasures that may have left a trace in the files, oldest first."""
-    rows = reader.all(_ERASURE + " where scrubbed_at is null order by id")
-    return [Erasure(**dict(row)) for row in rows]
+    return reader.each(_ERASURE + " where scrubbed_at is null order by id", (), _erasure)
 
 
 def unlisted(reader: Reader) -> list[Row]:
@@ -173,7 +125,7 @@ def on_request(reader: Reader) -> list[Row]:
 
 
 def is_recorded(reader: Reader, what: str, *, erased_at: int) -> bool:
-    return reader.one("select 1 from erasures where erased_at = ? and what = ?", (erased_at, what)) is not None
+    return reader.has("select 1 from erasures where erased_at = ? and what = ?", (erased_at, what))
 
 
 def listed(tx: Transaction, erasure_ids: Iterable[int], *, now: int) -> None:
@@ -195,6 +147,10 @@ def scrubbed(tx: Transaction, erasure_ids: Sequence[int], *, now: int) -> None:
     """Records that no byte of these erasures' words is left in the files."""
     for erasure_id in erasure_ids:
         tx.run("update erasures set scrubbed_at = ? where id = ?", (now, erasure_id))
+
+
+def _erasure(row: Row) -> Erasure:
+    return Erasure(**dict(row))
 
 
 _ERASURE = "select id, what, counts, erased_at, ended_at, scrubbed_at from erasures"
@@ -230,8 +186,7 @@ def hashes_at(reader: Reader, at: int) -> list[tuple[int, bytes, str]]:
 
 def forgotten_since(reader: Reader, owner_id: int, since: int) -> bool:
     """Returns whether anything of an owner was forgotten at `since` or later."""
-    row = reader.one("select 1 from forgotten where owner_id = ? and created_at >= ?", (owner_id, since))
-    return row is not None
+    return reader.has("select 1 from forgotten where owner_id = ? and created_at >= ?", (owner_id, since))
 
 
 def note_said(tx: Transaction, message_ids: Sequence[int], *, now: int) -> None:
@@ -296,11 +251,11 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
         return False  # nothing was ever forgotten here
     hashes = reader.seal.all_of(_hashed(salt, key, value))
     marks = ", ".join("?" * len(hashes))
-    owned = reader.one(
+    owned = reader.has(
         f"select 1 from forgotten where owner_id = ? and hash in ({marks}) and created_at >= ?",
         (owner_id, *hashes, said_at),
     )
-    if owned is not None or _is_lost(reader, owner_id, said_at=said_at):
+    if owned or _is_lost(reader, owner_id, said_at=said_at):
         return True
     names = [f"{name} {key}" for name in _names_of(reader, owner_id)]
     hashes = [one for name in names for one in reader.seal.all_of(_hashed(salt, name, value))]
@@ -309,19 +264,17 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
 
 def _is_named(reader: Reader, hashes: Sequence[bytes], *, said_at: int) -> bool:
     marks = ", ".join("?" * len(hashes))
-    row = reader.one(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
-    return row is not None
+    return reader.has(f"select 1 from forgotten_named where hash in ({marks}) and created_at >= ?", (*hashes, said_at))
 
 
 def _is_lost(reader: Reader, owner_id: int, *, said_at: int) -> bool:
     """Returns whether anything of an owner was forgotten since `said_at` under a key that is lost."""
     lost = list(reader.seal.lost)
     marks = ", ".join("?" * len(lost))
-    row = reader.one(
+    return reader.has(
         f"select 1 from forgotten where owner_id = ? and key_id in ({marks}) and created_at >= ?",
         (owner_id, *lost, said_at),
     )
-    return row is not None
 
 
 def seal_all(tx: Transaction, *, now: int) -> None:

@@ -49,7 +49,6 @@ def has_faded(memory: Memory, *, now: int) -> bool:
 
 @walled
 def faded(reader: Reader, scope: Scope, *, now: int) -> list[Memory]:
-    """Returns the live rows of a scope that have faded by `now`, in milliseconds UTC."""
     within = scope.predicate("m")
     ids = reader.ids(
         "select m.id from memories m where m.kind in ('fact', 'style') and m.pinned = 0 and m.confirmed = 0"
@@ -120,7 +119,6 @@ def _weight(memory: Memory, now: int) -> float:
 
 
 def _fades_in(half_life_days: float) -> int:
-    """Returns the milliseconds in which a memory of full strength fades."""
     return math.floor(half_life_days * math.log2(1 / ARCHIVE_BELOW) * _DAY_MS)
 
 

@@ -59,7 +59,6 @@ def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: Grou
 
 
 def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
-    """Returns all rows that meet every one of the filters, current or not."""
     places = Reach(owners=scope.owners, places=(), authors=())
     return Allowed(
         memory_ids=meeting(reader, scope, given, timezone),
@@ -125,7 +124,6 @@ def naming(reader: Reader, scope: Scope, name: str) -> Callable[[str], bool]:
 
 
 def names_in(given: Filters) -> list[str]:
-    """Returns the names of people, things and places that the filters give."""
     return [condition.value for condition in given.given if condition.name in _NAMING]
 
 
@@ -163,7 +161,6 @@ def _where(
 
 @walled
 def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
-    """Returns the spellings of a topic among the memories of a scope."""
     within = scope.predicate("m")
     wanted = keys.normalise_value(topic)
     rows = reader.all(
@@ -251,7 +248,6 @@ def _spelling(reader: Reader, reach: Reach, spellings: Sequence[str]) -> list[Ro
 
 @walled
 def _memories_about(reader: Reader, scope: Scope, name: str) -> list[int]:
-    """Returns the memories about a person whom the platform calls by this name."""
     within = scope.predicate("m")
     return reader.ids(
         "select m.id from memories m join identities i on i.id = m.subject_id"

@@ -79,17 +79,14 @@ def record(
     The session's row is written first, and so held until the end of the transaction: a second writer to this session
     waits before it is given an id or a position, and both follow the order of the commits.
     """
-    sitting, last = session.sitting, session.last_message_at
-    sittings = []
+    sittings, last = [session.sitting], session.last_message_at
     for utterance in utterances:
-        if last is not None and utterance.said_at - last > SITTING_GAP_MS:
-            sitting += 1
+        sittings.append(sittings[-1] + (last is not None and utterance.said_at - last > SITTING_GAP_MS))
         last = max(utterance.said_at, last or 0)
-        sittings.append(sitting)
-    chats.note_end(tx, session.id, sitting=sitting, last_message_at=last)
+    chats.put(tx, session.id, sitting=sittings[-1], last_message_at=last)
     recorded = [
         _recorded(tx, session, turn_id, utterance, sitting=its, owner_id=owner_id, now=now)
-        for utterance, its in zip(utterances, sittings, strict=True)
+        for utterance, its in zip(utterances, sittings[1:], strict=True)
     ]
     if findable := [one.id for one in recorded if one.nth is not None and one.recall]:
         documents.changed_messages(tx, findable)
@@ -125,7 +122,6 @@ def _recorded(
 
 
 def after(reader: Reader, session_id: int, message_id: int, *, limit: int) -> list[Message]:
-    """Returns the newest `limit` messages of a session with an id above `message_id`, oldest first."""
     rows = reader.all(
         _MESSAGE + " where session_id = ? and id > ? and erased_at is null order by id desc limit ?",
         (session_id, message_id, limit),
@@ -145,23 +141,21 @@ def window(reader: Reader, session: Session, *, limit: int) -> tuple[list[Messag
 
 def between(reader: Reader, session_id: int, first: int, last: int) -> list[Message]:
     """Returns a session's messages with ids from `first` to `last`, without erased ones."""
-    rows = reader.all(
+    return reader.each(
         _MESSAGE + " where session_id = ? and id between ? and ? and erased_at is null order by id",
         (session_id, first, last),
+        message,
     )
-    return [message(row) for row in rows]
 
 
 def recorded_at(reader: Reader, message_ids: Sequence[int]) -> int | None:
     """Returns when the last of these messages was recorded, in milliseconds UTC; None if there is none."""
-    row = reader.one(
+    return reader.id(
         "select max(recorded_at) as at from messages where id in (select value from json_each(?))", (message_ids,)
     )
-    return None if row is None or row["at"] is None else int(row["at"])
 
 
 def recorded_until(reader: Reader, message_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the messages among these that were recorded by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from messages where recorded_at <= ? and id in (select value from json_each(?))", (at, message_ids)
     )
@@ -184,39 +178,36 @@ def last_ids(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
 
     Within a session ids follow the order of the commits: any later message there has a higher id.
     """
-    rows = reader.all(
+    return reader.pairs(
         "select session_id, max(id) as id from messages where session_id in (select value from json_each(?))"
         " group by session_id",
         (session_ids,),
     )
-    return {row["session_id"]: row["id"] for row in rows}
 
 
 def last_id(reader: Reader, session_id: int) -> int:
-    row = reader.one("select max(id) as id from messages where session_id = ?", (session_id,))
-    return int(row["id"]) if row is not None and row["id"] is not None else 0
+    return reader.number("select coalesce(max(id), 0) from messages where session_id = ?", (session_id,))
 
 
 def said_by(reader: Reader, session_id: int, author_id: int, platform_ref: str) -> Message | None:
-    """Returns the message that this author said here under the platform's id, unless it is erased."""
-    row = reader.one(
+    return reader.first(
         _MESSAGE + " where session_id = ? and platform_ref = ? and author_id = ? and role = 'user'"
         # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and erased_at is null order by id desc limit 1",
         (session_id, platform_ref, author_id),
+        message,
     )
-    return None if row is None else message(row)
 
 
 def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[Message]:
     """Returns the messages that people said here under these platform ids, erased ones included."""
-    rows = reader.all(
+    return reader.each(
         _MESSAGE + " where id in (select max(id) from messages where session_id = ? and role = 'user'"
         # Platform ids start anew in a group that moved and under a new bot: the newest message is meant.
         " and platform_ref in (select value from json_each(?)) group by platform_ref) order by id",
         (session_id, platform_refs),
+        message,
     )
-    return [message(row) for row in rows]
 
 
 def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
@@ -263,7 +254,6 @@ def mark_imported(tx: Transaction, message_ids: Sequence[int], import_id: int) -
 
 
 def some_imported(reader: Reader, import_id: int, *, limit: int) -> list[int]:
-    """Returns messages that an import brought and that still have their words."""
     return reader.ids(
         "select id from messages where import_id = ? and erased_at is null order by id limit ?", (import_id, limit)
     )
@@ -358,7 +348,6 @@ def begin_turn(tx: Transaction, session: Session, *, now: int) -> tuple[int, boo
 
 
 def retry_turn(tx: Transaction, turn_id: int) -> int:
-    """Counts another attempt at a turn that was cut off; returns the number of attempts."""
     row = tx.one("update turns set attempts = attempts + 1 where id = ? returning attempts", (turn_id,))
     assert row is not None
     return int(row["attempts"])
@@ -402,29 +391,32 @@ def fail_turns(tx: Transaction, turn_ids: Collection[int], *, error: str, now: i
 
 def drop_steps(tx: Transaction, turn_ids: Collection[int]) -> bool:
     """Deletes the model's steps and the tools' results of these turns. Returns whether there were any."""
-    these = (turn_ids,)
-    steps = tx.all("delete from steps where turn_id in (select value from json_each(?)) returning turn_id", these)
-    effects = tx.all("delete from effects where turn_id in (select value from json_each(?)) returning turn_id", these)
+    steps = tx.all("delete from steps where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,))
+    effects = tx.all(
+        "delete from effects where turn_id in (select value from json_each(?)) returning turn_id", (turn_ids,)
+    )
     return bool(steps or effects)
 
 
 def running_turns(reader: Reader, turn_ids: Collection[int]) -> set[int]:
-    rows = reader.ids(
-        "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
+    return set(
+        reader.ids(
+            "select id from turns where state = 'running' and id in (select value from json_each(?))", (turn_ids,)
+        )
     )
-    return set(rows)
 
 
 def running_in(reader: Reader, session_ids: Collection[int]) -> set[int]:
-    rows = reader.ids(
-        "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
-        (session_ids,),
+    return set(
+        reader.ids(
+            "select id from turns where state = 'running' and session_id in (select value from json_each(?))",
+            (session_ids,),
+        )
     )
-    return set(rows)
 
 
 def has_failed(reader: Reader, turn_id: int) -> bool:
-    return reader.one("select 1 from turns where id = ? and state = 'failed'", (turn_id,)) is not None
+    return reader.has("select 1 from turns where id = ? and state = 'failed'", (turn_id,))
 
 
 def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
@@ -435,28 +427,24 @@ def turns_of(reader: Reader, message_ids: Collection[int]) -> list[int]:
 
 
 def answered_before(reader: Reader, chat_id: int) -> bool:
-    return reader.one(f"{_ANSWERED} limit 1", (chat_id,)) is not None
+    return reader.has(f"{_ANSWERED} limit 1", (chat_id,))
 
 
 def messages_of_turn(reader: Reader, turn_id: int) -> list[Message]:
-    rows = reader.all(_MESSAGE + " where turn_id = ? order by id", (turn_id,))
-    return [message(row) for row in rows]
+    return reader.each(_MESSAGE + " where turn_id = ? order by id", (turn_id,), message)
 
 
 def keep_step(tx: Transaction, turn_id: int, n: int, completion: str, *, now: int) -> bool:
     """Keeps the completion of a running turn. Returns False if the turn has ended or has such a step already."""
-    kept = tx.one(
+    return tx.has(
         "insert into steps select ?, ?, ?, ? where exists (select 1 from turns where id = ? and state = 'running')"
         " on conflict do nothing returning n",
         (turn_id, n, completion, now, turn_id),
     )
-    return kept is not None
 
 
 def steps(reader: Reader, turn_id: int) -> list[str]:
-    """Returns the stored completions of a turn in order, as the JSON they were stored in."""
-    rows = reader.all("select completion from steps where turn_id = ? order by n", (turn_id,))
-    return [row["completion"] for row in rows]
+    return reader.texts("select completion from steps where turn_id = ? order by n", (turn_id,))
 
 
 def keep_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, result: str, *, now: int) -> None:

@@ -5,7 +5,7 @@ Invariant: while it watches, the database itself refuses that a memory or a name
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from memory.store.database import Reader, Row, Transaction
@@ -25,12 +25,40 @@ LINKS: Final = {"memory_sources": "message_id", "memory_parents": "parent_id", "
 
 
 def watch(tx: Transaction) -> None:
-    """Makes the database note each change to memories, links and names, and refuse changes that no job may make."""
     tx.watch()
 
 
 def unwatch(tx: Transaction) -> None:
     tx.unwatch()
+
+
+def triggers(refused: Callable[[str], str], passed_over: Callable[[str], str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yields the name, event, table and statement of each trigger by which an engine watches.
+
+    `refused` makes the statement that fails with a message, `passed_over` the one that skips a change if the entity
+    existed before.
+    """
+    columns, old = ", ".join(COLUMNS), ", ".join(f"old.{name}" for name in COLUMNS)
+    changed = f"insert into journal_rows (id, made, {columns}) values (old.id, 0, {old}) on conflict do nothing"
+    yield "made", "after insert", "memories", "insert into journal_rows (id, made) values (new.id, 1)"
+    yield "changed", "before update", "memories", changed
+    yield "reworded", f"before update of {', '.join(FIXED)}", "memories", refused("a job rewords no memory")
+    yield "deleted", "before delete", "memories", refused("a job deletes no memory")
+    yield "named", "after insert", "entities", "insert into journal_names (id, made) values (new.id, 1)"
+    typed = "insert into journal_names values (old.id, 0, old.type) on conflict do nothing"
+    yield "typed", "before update of type", "entities", typed
+    yield "unnamed", "before delete", "entities", refused("a job deletes no name")
+    # Spellings are words, which a journal may not hold. Existing names stay as people write them.
+    yield "respelled", "before update of name, norm", "entities", passed_over("old.id")
+    yield "spelled", "before insert", "entity_aliases", passed_over("new.entity_id")
+    yield "unspelled", "before delete", "entity_aliases", passed_over("old.entity_id")
+    for table, column in LINKS.items():
+        for event, side, added in (("insert", "new", 1), ("delete", "old", 0)):
+            noted = (
+                "insert into journal_links (added, name, memory_id, other_id)"
+                f" values ({added}, '{table}', {side}.memory_id, {side}.{column})"
+            )
+            yield f"{table}_{event}", f"after {event}", table, noted
 
 
 def rows(reader: Reader, row_ids: Collection[int]) -> list[Row]:

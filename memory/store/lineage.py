@@ -31,11 +31,10 @@ class Source:
 
 
 def learned_from(reader: Reader, memory_id: int, message_ids: Sequence[int]) -> bool:
-    row = reader.one(
+    return reader.has(
         "select 1 from memory_sources where memory_id = ? and message_id in (select value from json_each(?)) limit 1",
         (memory_id, message_ids),
     )
-    return row is not None
 
 
 def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
@@ -44,7 +43,6 @@ def parents(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
 
 
 def merged(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
-    """Returns the rows of the same kind that a row was merged from; empty if it was not merged."""
     return [parent for parent in parents(reader, scope, memory.id) if parent.kind == memory.kind]
 
 
@@ -85,14 +83,14 @@ def made_into(reader: Reader, scope: Scope, memory_id: int) -> list[Memory]:
     Reflections and rows made for prompts replace nothing, so they are left out.
     """
     within = scope.predicate("m", by_id=True)
-    rows = reader.all(
+    return reader.each(
         "with recursive line(id) as (select memory_id from memory_parents where parent_id = ?"
         " union select p.memory_id from memory_parents p join line l on p.parent_id = l.id)"
         f" select {COLUMNS} from memories m join line l on l.id = m.id"
         f" where m.kind in ('fact', 'style', 'event') and {LIVE} and {within.sql} order by m.id",
         (memory_id, *within.parameters),
+        memories.from_row,
     )
-    return [memories.from_row(row) for row in rows]
 
 
 def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dict[int, Memory]:
@@ -118,14 +116,14 @@ def holding_now(reader: Reader, scope: Scope, replaced: Sequence[Memory]) -> dic
 @walled
 def taught_by(reader: Reader, scope: Scope, message_ids: Collection[int]) -> list[Memory]:
     within = scope.predicate("m", by_id=True)
-    rows = reader.all(
+    return reader.each(
         # The messages come first: they have taught only a few of an owner's many memories.
         f"select {COLUMNS} from (select distinct memory_id from memory_sources"
         " where message_id in (select value from json_each(?))) s cross join memories m on m.id = s.memory_id"
         f" where {within.sql} order by m.id",
         (message_ids, *within.parameters),
+        memories.from_row,
     )
-    return [memories.from_row(row) for row in rows]
 
 
 def offspring(reader: Reader, memory_ids: Collection[int]) -> list[Row]:
@@ -152,7 +150,6 @@ def behind(reader: Reader, memory_ids: Collection[int]) -> frozenset[int]:
 
 
 def made_from(reader: Reader, memory_ids: Collection[int], *, besides: Collection[Kind]) -> list[int]:
-    """Returns the other rows that were made from these rows, except those of the kinds `besides`."""
     return reader.ids(
         "select distinct p.memory_id from memory_parents p join memories m on m.id = p.memory_id"
         " where p.parent_id in (select value from json_each(?1))"
@@ -166,15 +163,15 @@ def resting_on(reader: Reader, message_ids: Sequence[int]) -> list[Memory]:
 
     The bot's own words don't count: they teach nothing about a person without that person's assent.
     """
-    rows = reader.all(
+    return reader.each(
         f"select {COLUMNS} from memories m where m.id in (select memory_id from memory_sources"
         " where message_id in (select value from json_each(?1))) and not exists"
         " (select 1 from memory_sources o join messages said on said.id = o.message_id where o.memory_id = m.id"
         " and said.role = 'user' and said.erased_at is null"
         " and said.id not in (select value from json_each(?1))) order by m.id",
         (message_ids,),
+        memories.from_row,
     )
-    return [memories.from_row(row) for row in rows]
 
 
 @walled
@@ -184,7 +181,7 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
     A row derived from a corrected row ends with it, but is no earlier version of anything.
     """
     within = scope.predicate("m", by_id=True)
-    rows = reader.all(
+    return reader.each(
         "with recursive newer(id, next) as ("
         "   select id, superseded_by from memories where id = ?"
         "   union select m.id, m.superseded_by from memories m join newer n on m.id = n.next),"
@@ -194,8 +191,8 @@ def versions(reader: Reader, scope: Scope, memory: Memory) -> list[Memory]:
         f" select {COLUMNS} from memories m join linked l on l.id = m.id where m.kind = ? and {within.sql}"
         " order by m.valid_from, m.id",
         (memory.id, memory.kind, *within.parameters),
+        memories.from_row,
     )
-    return [memories.from_row(row) for row in rows]
 
 
 def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[Source]]:
@@ -206,8 +203,8 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     within = scope.owned("m")
     with reader.within(scope, elsewhere=True):
         rows = reader.all(
-            "select s.memory_id, m.id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at, m.platform_ref,"
-            " t.key, t.id as session_id"
+            "select s.memory_id, m.id as message_id, m.said_at, m.author_id, m.author_name, m.text, m.erased_at,"
+            " m.platform_ref, t.key as session_key, t.id as session_id"
             " from memory_sources s join messages m on m.id = s.message_id join sessions t on t.id = m.session_id"
             " where s.memory_id in (select value from json_each(?))"
             f" and ({within.sql} or m.author_id in (select value from json_each(?))) order by m.id",
@@ -216,15 +213,13 @@ def sources(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> dict[int
     by_memory: dict[int, list[Source]] = {memory_id: [] for memory_id in memory_ids}
     moved = moved_at(reader, {row["session_id"] for row in rows})
     for row in rows:
+        is_here = row["said_at"] >= moved.get(row["session_id"], 0)
+        source = {name: row[name] for name in ("message_id", "said_at", "author_id", "author_name", "session_key")}
         by_memory[row["memory_id"]].append(
             Source(
-                message_id=row["id"],
-                said_at=row["said_at"],
-                author_id=row["author_id"],
-                author_name=row["author_name"],
+                **source,
                 text=row["text"] if row["erased_at"] is None else None,
-                session_key=row["key"],
-                platform_ref=row["platform_ref"] if row["said_at"] >= moved.get(row["session_id"], 0) else None,
+                platform_ref=row["platform_ref"] if is_here else None,
             )
         )
     return by_memory
@@ -236,12 +231,11 @@ def moved_at(reader: Reader, session_ids: Collection[int]) -> dict[int, int]:
     This happens to a group that grows. A platform id of an earlier message belongs to the old chat; in the new one it
     is another message's or unused.
     """
-    rows = reader.all(
+    return reader.pairs(
         "select s.id, max(a.created_at) as moved_at from sessions s join chat_aliases a on a.chat_id = s.chat_id"
         " where s.id in (select value from json_each(?)) group by s.id having count(*) > 1",
         (session_ids,),
     )
-    return {row["id"]: row["moved_at"] for row in rows}
 
 
 def source_ids(reader: Reader, memory_ids: Sequence[int]) -> dict[int, frozenset[int]]:

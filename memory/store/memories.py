@@ -133,27 +133,28 @@ class Draft:
 
 
 def draft_of(memory: Memory, **changed: Any) -> Draft:
-    """Returns a draft that says the same as a memory, of the same people and time, except for the fields `changed`."""
     kept = {field.name: getattr(memory, field.name) for field in fields(Draft)}
     return Draft(**{**kept, "confirmed": False, "valid_until": None, "superseded_by": None, **changed})
 
 
 def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int) -> int:
-    short_id = next(candidate for candidate in iter(new_id, None) if not _taken(tx, candidate))
+    short_id = next(
+        candidate
+        for candidate in iter(new_id, None)
+        if not tx.has("select 1 from memories where short_id = ?", (candidate,))
+    )
+    columns: dict[str, Value] = {
+        **{field.name: getattr(draft, field.name) for field in fields(Draft)},
+        "short_id": short_id,
+        "flags": json.dumps(draft.flags),
+        "created_at": now,
+        "valid_from": draft.learned_at if draft.valid_from is None else draft.valid_from,
+        "last_reinforced_at": draft.learned_at,
+        "confirmed": int(draft.confirmed),
+    }
     memory_id = tx.insert(
-        "insert into memories (short_id, kind, owner_id, author_id, subject_id, subject, agent_id, category, topic,"
-        " key, value, flags, importance, confidence, origin, created_at, learned_at, local_date, valid_from,"
-        " valid_until, superseded_by, last_reinforced_at, confirmed)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            short_id, draft.kind, draft.owner_id, draft.author_id, draft.subject_id, draft.subject, draft.agent_id,
-            draft.category, draft.topic, draft.key, draft.value, json.dumps(draft.flags), draft.importance,
-            draft.confidence, draft.origin,
-            now, draft.learned_at, draft.local_date,
-            draft.learned_at if draft.valid_from is None else draft.valid_from,
-            draft.valid_until, draft.superseded_by, draft.learned_at, int(draft.confirmed),
-        ),
-    )  # fmt: skip
+        f"insert into memories ({', '.join(columns)}) values ({', '.join('?' * len(columns))})", (*columns.values(),)
+    )
     _changed(tx, memory_id)
     return memory_id
 
@@ -190,6 +191,15 @@ def tellings(reader: Reader, memory_ids: Collection[int]) -> dict[int, list[Memo
         telling = MemoryTelling(at=row["said_at"], message_id=row["message_id"], unsure=bool(row["unsure"]))
         told[row["memory_id"]].append(telling)
     return told
+
+
+def share_sources(tx: Transaction, memory_id: int, of: Collection[int]) -> None:
+    """Gives a memory the sources of others. A message that tells one of them plainly tells it plainly."""
+    tx.run(
+        "insert into memory_sources (memory_id, message_id, unsure) select ?1, message_id, min(unsure)"
+        " from memory_sources where memory_id in (select value from json_each(?2)) group by message_id",
+        (memory_id, of),
+    )
 
 
 def move_sources(tx: Transaction, old_id: int, new_id: int, message_ids: Collection[int]) -> None:
@@ -232,21 +242,18 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
 
 
 def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | None) -> None:
-    tx.run("update memories set superseded_by = ?, valid_until = ? where id = ?", (new_id, at, old_id))
-    _changed(tx, old_id)
+    set_values(tx, old_id, {"superseded_by": new_id, "valid_until": at})
 
 
 def close(tx: Transaction, memory_id: int, *, at: int) -> None:
-    tx.run("update memories set valid_until = ? where id = ?", (at, memory_id))
-    _changed(tx, memory_id)
+    set_values(tx, memory_id, {"valid_until": at})
 
 
 def reopen(tx: Transaction, scope: Scope, *, at: int) -> list[Memory]:
     ended = _seen(tx, scope, "m.valid_until = ? and m.superseded_by is null", (at,))
     own = [memory.id for memory in ended if memory.owner_id in scope.own or memory.author_id in scope.speakers]
     for memory_id in own:
-        tx.run("update memories set valid_until = null where id = ?", (memory_id,))
-        _changed(tx, memory_id)
+        set_values(tx, memory_id, {"valid_until": None})
         _join(tx, memory_id)
     return by_ids(tx, scope, own)
 
@@ -294,8 +301,7 @@ def use(tx: Transaction, memory_id: int, *, at: int) -> None:
 
 def part(tx: Transaction, merged: Sequence[Memory]) -> None:
     for memory in merged:
-        tx.run("update memories set archived_at = null where id = ?", (memory.id,))
-        _changed(tx, memory.id)
+        set_values(tx, memory.id, {"archived_at": None})
 
 
 def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int | None, at: int) -> list[Memory]:
@@ -308,12 +314,12 @@ def outdate(tx: Transaction, memory: Memory, *, kinds: Collection[Kind], by: int
     ended: dict[int, Memory] = {}
     line = [memory.id]
     while line:
-        rows = tx.all(
+        made = tx.ids(
             "select memory_id from memory_parents where parent_id in (select value from json_each(?))", (line,)
         )
         derived = [
             each
-            for each in of_ids(tx, [row["memory_id"] for row in rows])
+            for each in of_ids(tx, made)
             if each.kind in kinds and each.valid_until is None and not (each.pinned or each.confirmed)
         ]
         line = [each.id for each in derived if each.id not in ended]
@@ -351,8 +357,7 @@ def pin(tx: Transaction, memory_id: int, *, pinned: bool) -> None:
 
 def archive(tx: Transaction, memory_ids: Sequence[int], *, now: int) -> None:
     for memory_id in memory_ids:
-        tx.run("update memories set archived_at = ? where id = ?", (now, memory_id))
-        _changed(tx, memory_id)
+        set_values(tx, memory_id, {"archived_at": now})
 
 
 @walled
@@ -387,17 +392,16 @@ def delete(tx: Transaction, memory_ids: Sequence[int]) -> list[int]:
     A row that a deleted one had replaced stays closed and takes over its successor, if any: a person whose new home is
     forgotten must not move back into the old one.
     """
-    rows = tx.all(_GOING + " select id from going", (memory_ids,))
-    doomed = [int(row["id"]) for row in rows]
+    doomed = tx.ids(_GOING + " select id from going", (memory_ids,))
     entities.release(tx, doomed)
     for memory_id in doomed:
-        relinked = tx.all(
+        relinked = tx.ids(
             "update memories set superseded_by = (select superseded_by from memories where id = ?1)"
             " where superseded_by = ?1 returning id",
             (memory_id,),
         )
-        for row in relinked:
-            _changed(tx, row["id"])
+        for relinked_id in relinked:
+            _changed(tx, relinked_id)
         tx.run("delete from memories where id = ?", (memory_id,))
         _changed(tx, memory_id)
     return doomed
@@ -422,10 +426,9 @@ def take_apart(tx: Transaction, memory_ids: Sequence[int], *, forgotten: Collect
 
 def made_of(reader: Reader, memory_ids: Sequence[int]) -> tuple[list[Memory], list[Memory]]:
     """Returns the derived rows that are deleted with forgotten rows, and their other parents, which come back."""
-    rows = reader.all(_GOING + " select id from going", (memory_ids,))
-    derived = [row["id"] for row in rows if row["id"] not in set(memory_ids)]
+    derived = set(reader.ids(_GOING + " select id from going", (memory_ids,))).difference(memory_ids)
     others = _other_parents(reader, memory_ids, forgotten=memory_ids)
-    return of_ids(reader, derived), of_ids(reader, [row["parent_id"] for row in others])
+    return of_ids(reader, list(derived)), of_ids(reader, [row["parent_id"] for row in others])
 
 
 def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Collection[int]) -> list[Row]:
@@ -444,28 +447,28 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
     """Removes rows that should never have been written; the rows they replaced hold for as long as they would have."""
     for memory_id in memory_ids:
-        reopened = tx.all(
+        reopened = tx.ids(
             "update memories set (valid_until, superseded_by) ="
             " (select valid_until, superseded_by from memories where id = ?1) where superseded_by = ?1 returning id",
             (memory_id,),
         )
-        for row in reopened:
-            _changed(tx, row["id"])
-            _join(tx, row["id"])
+        for reopened_id in reopened:
+            _changed(tx, reopened_id)
+            _join(tx, reopened_id)
     take_apart(tx, memory_ids)
 
 
 def _join(tx: Transaction, memory_id: int) -> None:
     """Archives the parts of a row that is valid again: they had come back when the row was replaced."""
-    rows = tx.all(
+    joined = tx.ids(
         "update memories set archived_at = d.created_at from memories d where d.id = ?1 and memories.kind = d.kind"
         " and d.superseded_by is null and d.valid_until is null and memories.archived_at is null"
         " and memories.pinned = 0 and memories.confirmed = 0"
         " and memories.id in (select parent_id from memory_parents where memory_id = ?1) returning memories.id",
         (memory_id,),
     )
-    for row in rows:
-        _changed(tx, row["id"])
+    for joined_id in joined:
+        _changed(tx, joined_id)
 
 
 def of_owner(reader: Reader, owner_id: int) -> list[int]:
@@ -473,7 +476,6 @@ def of_owner(reader: Reader, owner_id: int) -> list[int]:
 
 
 def learned_until(reader: Reader, memory_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the rows among these that were written by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from memories where created_at <= ? and id in (select value from json_each(?))", (at, memory_ids)
     )
@@ -525,7 +527,7 @@ def with_key(reader: Reader, scope: Scope, draft: Draft) -> list[Row]:
 
 def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> bool:
     """Returns whether another live row, except `besides`, holds in the place of this one."""
-    row = reader.one(
+    return reader.has(
         "select 1 from memories old join memories m on m.owner_id = old.owner_id and m.kind = old.kind"
         " and m.key = old.key and m.agent_id is not distinct from old.agent_id and m.subject = old.subject"
         " and m.subject_id is not distinct from old.subject_id where old.id = ? and m.valid_until is null and"
@@ -533,7 +535,6 @@ def has_heir(reader: Reader, memory_id: int, *, besides: Collection[int]) -> boo
         " and m.id not in (select value from json_each(?))",
         (memory_id, [memory_id, *besides]),
     )
-    return row is not None
 
 
 def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
@@ -542,9 +543,13 @@ def unlink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 
 def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -> None:
+    # The only sources that a job takes away are those that may mean a memory; one may have been erased since.
+    columns, values = f"memory_id, {_LINKED[table][0]}", "?, id"
+    if table == "memory_sources":
+        columns, values = f"{columns}, unsure", f"{values}, case when erased_at is null then 1 else {_ERASED} end"
     for pair in pairs:
         tx.run(
-            f"insert into {table} (memory_id, {_LINKED[table][0]}) select ?, id from {_LINKED[table][1]} where id = ?"
+            f"insert into {table} ({columns}) select {values} from {_LINKED[table][1]} where id = ?"
             " on conflict do nothing",
             pair,
         )
@@ -552,10 +557,11 @@ def relink(tx: Transaction, pairs: Iterable[tuple[int, int]], *, table: Links) -
 
 def of_ids(reader: Reader, memory_ids: Sequence[int]) -> list[Memory]:
     """Returns these rows regardless of scope: for erasing, not for showing."""
-    rows = reader.all(
-        f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id", (memory_ids,)
+    return reader.each(
+        f"select {COLUMNS} from memories m where m.id in (select value from json_each(?)) order by m.id",
+        (memory_ids,),
+        from_row,
     )
-    return [from_row(row) for row in rows]
 
 
 def by_id(reader: Reader, scope: Scope, memory_id: int) -> Memory | None:
@@ -570,12 +576,10 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
 
 
 def short_id(reader: Reader, memory_id: int) -> str | None:
-    row = reader.one("select short_id from memories where id = ?", (memory_id,))
-    return None if row is None else str(row["short_id"])
+    return reader.text("select short_id from memories where id = ?", (memory_id,))
 
 
 def by_ids(reader: Reader, scope: Scope, memory_ids: Sequence[int]) -> list[Memory]:
-    """Returns the rows among `memory_ids` that this scope sees, in the order asked for."""
     if not memory_ids:
         return []
     rows = _seen(reader, scope, "m.id in (select value from json_each(?))", (memory_ids,), by_id=True)
@@ -646,12 +650,11 @@ def older_reflections(reader: Reader, scope: Scope) -> list[int]:
 def last_reflection(reader: Reader, scope: Scope) -> int | None:
     """Returns the time (milliseconds UTC) at which a job made the newest reflection that still exists in a scope."""
     within = scope.predicate("m")
-    row = reader.one(
+    return reader.id(
         "select max(m.learned_at) as at from memories m where m.kind = 'reflection' and m.origin = 'derived'"
         f" and {within.sql}",
         within.parameters,
     )
-    return None if row is None or row["at"] is None else int(row["at"])
 
 
 def newer_than(reader: Reader, scope: Scope, *, since: int, limit: int) -> list[Memory]:
@@ -789,18 +792,13 @@ def _seen(
     a bound one is prepared at every run.
     """
     within = scope.predicate("m", by_id=by_id)
-    rows = reader.all(
-        f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters)
+    return reader.each(
+        f"select {COLUMNS} from memories m where {within.sql} and {chosen}", (*within.parameters, *parameters), from_row
     )
-    return [from_row(row) for row in rows]
 
 
 def _changed(tx: Transaction, memory_id: int) -> None:
     documents.changed(tx, documents.of_memory(memory_id))
-
-
-def _taken(reader: Reader, short_id: str) -> bool:
-    return reader.one("select 1 from memories where short_id = ?", (short_id,)) is not None
 
 
 #: Folds letters as the lower() of SQL does.
@@ -820,12 +818,8 @@ _LINKED: Final[dict[Links, tuple[str, str]]] = {
     "memory_parents": ("parent_id", "memories"),
 }
 #: The columns of `from_row`, of memories called m.
-COLUMNS: Final = (
-    "m.id, m.short_id, m.kind, m.owner_id, m.author_id, m.subject_id, m.subject, m.agent_id, m.category, m.topic,"
-    " m.key, m.value, m.importance, m.confidence, m.strength, m.origin, m.learned_at, m.local_date, m.valid_from,"
-    " m.valid_until, m.superseded_by, m.access_count, m.reinforced_count, m.last_reinforced_at, m.pinned, m.confirmed,"
-    " m.archived_at, m.flags,"
-    " (select name from identities where id = m.subject_id) as subject_name"
+COLUMNS: Final = ", ".join(f"m.{field.name}" for field in fields(Memory) if field.name != "subject_name") + (
+    ", (select name from identities where id = m.subject_id) as subject_name"
 )
 #: The ids of existing rows, given as a JSON list, and of everything derived from them, in turn.
 _GOING = (

@@ -58,7 +58,6 @@ def carried() -> tuple[StoreTable, ...]:
 
 
 def page(reader: Reader, table: StoreTable, *, after: Values | None) -> list[Values]:
-    """Returns the next rows behind a key, from the first row on without one. Empty at the end."""
     names, key = ", ".join(table.columns), ", ".join(table.key)
     # A key holds no null, and so this order is that of the index on every engine.
     order = ", ".join(f"{column} nulls last" for column in table.key)
@@ -92,7 +91,6 @@ def count(reader: Reader, table: StoreTable) -> int:
 
 
 def used(reader: Reader) -> dict[str, int]:
-    """Returns the number of rows in each of the tables `USED` that holds any."""
     counts = {name: reader.number(f"select count(*) from {name}") for name in USED}
     return {name: counted for name, counted in counts.items() if counted}
 
@@ -103,7 +101,6 @@ def origin(reader: Reader) -> str:
 
 
 def is_current(reader: Reader) -> bool:
-    """Returns whether this version of Remora knows all tables and columns of the store."""
     return reader.number("select max(version) from migrations") == migrations()[-1].version
 
 
@@ -114,7 +111,6 @@ def clear(tx: Transaction) -> None:
 
 
 def marked(reader: Reader) -> Mark | None:
-    """Returns the mark of a store that is the unfinished copy of another one."""
     value = settings.value(reader, MARK)
     return None if value is None else Mark(**ast.literal_eval(value))
 

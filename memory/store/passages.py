@@ -135,13 +135,13 @@ def standing_around(reader: Reader, scope: Scope, places: Iterable[MessagePlace]
 def between(reader: Reader, scope: Scope, first: int, last: int, *, limit: int) -> list[Message]:
     """Returns people's statements from `first` up to, not including, `last` (milliseconds UTC), the longest first."""
     within = scope.owned("m")
-    rows = reader.all(
+    return reader.each(
         f"select {history.COLUMNS} from messages m where m.said_at >= ? and m.said_at < ? and m.role = 'user'"
         " and rtrim(m.text) not like '%?' and rtrim(m.text) not like '%？'"
         f" and {_FINDABLE} and {within.sql} order by m.tokens desc, m.id limit ?",
         (first, last, *within.parameters, limit),
+        history.message,
     )
-    return [history.message(row) for row in rows]
 
 
 @walled
@@ -151,12 +151,12 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
         return []
     within = scope.owned("m")
     held = " or ".join("instr(lower(m.text), ?) > 0" for _ in words)
-    rows = reader.all(
+    return reader.each(
         f"select {history.COLUMNS} from messages m where ({held}) and {_FINDABLE}"
         f" and {within.sql} order by m.id desc limit ?",
         (*words, *within.parameters, limit),
+        history.message,
     )
-    return [history.message(row) for row in rows]
 
 
 @walled
@@ -179,9 +179,7 @@ def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
 @walled
 def count(reader: Reader, scope: Scope) -> int:
     within = scope.owned("m")
-    row = reader.one(f"select count(*) as n from messages m where {_FINDABLE} and {within.sql}", within.parameters)
-    assert row is not None
-    return int(row["n"])
+    return reader.number(f"select count(*) from messages m where {_FINDABLE} and {within.sql}", within.parameters)
 
 
 def outdated(reader: Reader, message_ids: Sequence[int]) -> set[int]:

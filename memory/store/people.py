@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory.store import chats, erasure, memories, questions, scopes
 from memory.store.chats import Session
-from memory.store.database import Reader, Row, Transaction
+from memory.store.database import Reader, Row, Transaction, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +46,13 @@ class Account:
 
 
 def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int) -> Speaker:
-    """Returns the identity behind a platform's user id, created on first sight; its name follows the platform."""
     seen = tx.one(
         "update identities set last_seen_at = ? where platform = ? and user_id = ? and name = ?"
         f" returning id, person_id, name, {_SETTINGS}",
         (now, platform, user_id, name),
     )
     if seen is not None:
-        return _speaker(seen, name)
+        return _speaker(seen)
     row = tx.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
     if row is None:
         person_id = tx.insert("insert into people (created_at) values (?)", (now,))
@@ -67,36 +66,33 @@ def speaker(tx: Transaction, *, platform: str, user_id: str, name: str, now: int
     if row["name"].casefold().split() != name.casefold().split():
         tx.run("update identities set named_at = ? where id = ?", (now, row["id"]))
     tx.run("update identities set name = ?, last_seen_at = ? where id = ?", (name, now, row["id"]))
-    return _speaker(row, name)
+    return replace(_speaker(row), name=name)
 
 
 def known_speaker(reader: Reader, *, platform: str, user_id: str) -> Speaker | None:
-    """Returns the identity behind a platform's user id; None if it has never spoken."""
-    row = reader.one(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id))
-    return None if row is None else _speaker(row, row["name"])
+    return reader.first(_SPEAKER + " where i.platform = ? and i.user_id = ?", (platform, user_id), _speaker)
 
 
 def speaker_by_id(reader: Reader, identity_id: int) -> Speaker:
-    row = reader.one(_SPEAKER + " where i.id = ?", (identity_id,))
-    assert row is not None
-    return _speaker(row, row["name"])
+    speaker = reader.first(_SPEAKER + " where i.id = ?", (identity_id,), _speaker)
+    assert speaker is not None
+    return speaker
 
 
 def accounts(reader: Reader, identity_id: int) -> list[Account]:
     """Returns all identities of the person behind one, itself included, in the order they were first seen."""
-    rows = reader.all(
-        _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id", (identity_id,)
+    return reader.each(
+        _ACCOUNT + " where i.person_id = (select person_id from identities where id = ?) order by i.id",
+        (identity_id,),
+        _account,
     )
-    return [Account(**dict(row)) for row in rows]
 
 
 def account(reader: Reader, identity_id: int) -> Account | None:
-    row = reader.one(_ACCOUNT + " where i.id = ?", (identity_id,))
-    return None if row is None else Account(**dict(row))
+    return reader.first(_ACCOUNT + " where i.id = ?", (identity_id,), _account)
 
 
 def all_identities(reader: Reader) -> list[Row]:
-    """Returns all identities, the last seen first, as rows of platform, user_id, name and person_id."""
     return reader.all("select platform, user_id, name, person_id from identities order by last_seen_at desc")
 
 
@@ -109,8 +105,7 @@ def linked_identities(reader: Reader) -> list[Row]:
 
 
 def names(reader: Reader, identity_ids: Collection[int]) -> dict[int, str]:
-    rows = reader.all("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
-    return {row["id"]: row["name"] for row in rows}
+    return reader.pairs("select id, name from identities where id in (select value from json_each(?))", (identity_ids,))
 
 
 def link(tx: Transaction, identity_id: int, other_id: int) -> None:
@@ -204,41 +199,24 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
     return [memory_id for memory_id, found in sides.items() if len(found) == 2]
 
 
-def learn_from(tx: Transaction, person_id: int, learning: bool) -> None:
-    """Sets whether anything is learned from a person's words; see `opt_outs.learn_from`."""
-    tx.run("update people set learning = ? where id = ?", (int(learning), person_id))
-
-
-def learn_about(tx: Transaction, person_id: int, about: bool) -> None:
-    """Sets whether anything is learned about a person from the words of others."""
-    tx.run("update people set about = ? where id = ?", (int(about), person_id))
-
-
-def set_follow_ups(tx: Transaction, person_id: int, hours: str) -> None:
-    """Sets the hours between which a person wants to be asked how their plans went, such as "10-20"; "" for never."""
-    tx.run("update people set follow_ups = ? where id = ?", (hours, person_id))
+def put(tx: Transaction, person_id: int, **settings: Value) -> None:
+    """Sets settings of a person, by the columns' names."""
+    marks = ", ".join(f"{name} = ?" for name in settings)
+    tx.run(f"update people set {marks} where id = ?", (*settings.values(), person_id))
 
 
 def followed_up(reader: Reader) -> list[int]:
     """Returns the identity that spoke last of each person who wants to be asked how their plans went."""
-    rows = reader.all(
+    return reader.ids(
         "select id from (select i.id, i.person_id,"
         " row_number() over (partition by i.person_id order by i.last_seen_at desc, i.id) as n"
         " from people p join identities i on i.person_id = p.id where p.follow_ups <> '') seen"
         " where n = 1 order by person_id"
     )
-    return [row["id"] for row in rows]
 
 
 def asked_on(reader: Reader, person_id: int) -> str:
-    """Returns the date on which a person was last asked how a plan went; "" if they never were."""
-    row = reader.one("select followed_up_on from people where id = ?", (person_id,))
-    return "" if row is None else str(row["followed_up_on"])
-
-
-def note_follow_up(tx: Transaction, person_id: int, day: str) -> None:
-    """Notes that a person was asked how a plan went on a day by their clock."""
-    tx.run("update people set followed_up_on = ? where id = ?", (day, person_id))
+    return reader.text("select followed_up_on from people where id = ?", (person_id,)) or ""
 
 
 def follow_ups_since(reader: Reader) -> list[Row]:
@@ -260,18 +238,7 @@ def take_over_follow_ups(tx: Transaction, rows: Iterable[Row]) -> None:
         )
 
 
-def set_language(tx: Transaction, speaker: Speaker, language: str | None) -> None:
-    """Sets the language a person wants to be addressed in; None follows their messages."""
-    tx.run("update people set language = ? where id = ?", (language, speaker.person_id))
-
-
-def set_timezone(tx: Transaction, speaker: Speaker, timezone: str | None) -> None:
-    """Sets a person's time zone, by its IANA name; None leaves it to the agent's."""
-    tx.run("update people set timezone = ? where id = ?", (timezone, speaker.person_id))
-
-
 def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> None:
-    """Sets the time zone of the person behind an owner that is an account; None leaves it to the agent's."""
     tx.run(
         "update people set timezone = ? where id = (select i.person_id from owners o"
         " join identities i on i.id = o.identity_id where o.id = ?)",
@@ -282,9 +249,9 @@ def set_timezone_of(tx: Transaction, owner_id: int, timezone: str | None) -> Non
 def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) -> None:
     """Sets whether a manner of talking is learned from now on: for this person or, in a group, for the group."""
     if session.private:
-        tx.run("update people set manner = ? where id = ?", (int(on), speaker.person_id))
+        put(tx, speaker.person_id, manner=int(on))
     else:
-        chats.set_manner(tx, session.chat_id, on)
+        tx.run("update chats set manner = ? where id = ?", (int(on), session.chat_id))
 
 
 def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:
@@ -308,7 +275,6 @@ def linked(reader: Reader, identity_ids: Sequence[int]) -> list[int]:
 
 
 def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int]:
-    """Returns the identities among these that were first seen by `at` (milliseconds UTC)."""
     return reader.ids(
         "select id from identities where first_seen_at <= ? and id in (select value from json_each(?))",
         (at, identity_ids),
@@ -316,17 +282,10 @@ def seen_until(reader: Reader, identity_ids: Sequence[int], at: int) -> list[int
 
 
 def opted_out(reader: Reader) -> list[Row]:
-    """Returns the opt-outs of all people, for `take_over_opt_outs`."""
-    return [
-        *reader.all(
-            "select i.platform, i.user_id, p.learning, 1 as about from identities i"
-            " join people p on p.id = i.person_id where p.learning = 0"
-        ),
-        *reader.all(
-            "select i.platform, i.user_id, 1 as learning, p.about from identities i"
-            " join people p on p.id = i.person_id where p.about = 0"
-        ),
-    ]
+    return reader.all(
+        "select i.platform, i.user_id, p.learning, p.about from identities i join people p on p.id = i.person_id"
+        " where p.learning = 0 or p.about = 0"
+    )
 
 
 def take_over_opt_outs(tx: Transaction, rows: Iterable[Row]) -> None:
@@ -377,6 +336,9 @@ _ACCOUNT = (
 )
 
 
-def _speaker(row: Row, name: str) -> Speaker:
-    on = {setting: bool(row[setting]) for setting in ("learning", "about", "manner")}
-    return Speaker(**{**dict(row), **on, "name": name})
+def _speaker(row: Row) -> Speaker:
+    return Speaker(**{**dict(row), **{setting: bool(row[setting]) for setting in ("learning", "about", "manner")}})
+
+
+def _account(row: Row) -> Account:
+    return Account(**dict(row))

@@ -63,7 +63,6 @@ def put(tx: Transaction, entries: Sequence[Entry]) -> None:
 
 
 def remove(tx: Transaction, rows: Sequence[Row]) -> None:
-    """Removes indexed documents, given as rows of `documents.indexed`."""
     for row in rows:
         tx.run(
             "delete from postings where partition in (?, ?) and term in (select value from json_each(?)) and doc = ?",
@@ -108,7 +107,6 @@ def matching(reader: Reader, scope: Scope, terms: Sequence[str], *, limit: int) 
 
 @walled
 def frequencies(reader: Reader, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
-    """Returns for each term the number of documents in the scope's partitions that hold it."""
     rows = reader.all(
         f"select term, count(distinct doc) as documents from postings where {_HELD} group by term",
         (scope.partitions, terms),

@@ -82,43 +82,36 @@ def open_to_any(reader: Reader, asker_ids: Sequence[int], *, now: int) -> list[O
     )
     return [
         OpenQuestion(
-            question=_question(row),
-            session_key=row["session_key"],
-            user_id=row["user_id"],
-            name=row["name"],
-            expires_at=row["expires_at"],
+            question=_question(row), **{name: row[name] for name in ("session_key", "user_id", "name", "expires_at")}
         )
         for row in rows
     ]
 
 
 def open_question(reader: Reader, session_key: str, *, platform: str, user_id: str, now: int) -> Question | None:
-    """Returns the question that waits for this person's answer in this session, unless it has expired."""
-    row = reader.one(
+    return reader.first(
         _QUESTION + " join sessions s on s.id = q.session_id join identities i on i.id = q.asker_id"
         " where s.key = ? and i.platform = ? and i.user_id = ? and q.state = 'open' and q.expires_at > ?",
         (session_key, platform, user_id, now),
+        _question,
     )
-    return None if row is None else _question(row)
 
 
 def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Question | None:
-    """Returns the same question as `open_question`, by our own ids."""
-    row = reader.one(
+    return reader.first(
         _QUESTION + " where q.session_id = ? and q.asker_id = ? and q.state = 'open' and q.expires_at > ?",
         (session_id, asker_id, now),
+        _question,
     )
-    return None if row is None else _question(row)
 
 
 def ask_again(tx: Transaction, question_id: int) -> bool:
     """Notes that an open question is put a second time; returns False if it was already, or is no longer open."""
-    row = tx.one(
+    return tx.has(
         "update questions set payload = json_set(payload, '$.asked_again', 1) where id = ? and state = 'open'"
         " and json_extract(payload, '$.asked_again') is null returning id",
         (question_id,),
     )
-    return row is not None
 
 
 def withdraw(tx: Transaction, turn_id: int) -> None:
@@ -144,22 +137,20 @@ def settle(tx: Transaction, question_id: int, answer: str | None, *, inbox_id: i
 
     `inbox_id` is the inbox row that gave the answer, where that matters later.
     """
-    row = tx.one(
+    return tx.has(
         "update questions set state = ?, answer = ?, payload = case when ?4 is null then payload"
         " else json_set(payload, '$.answered_by', ?4) end where id = ?3 and state = 'open' returning id",
         ("cancelled" if answer is None else "answered", answer, question_id, inbox_id),
     )
-    return row is not None
 
 
 def settled_by(reader: Reader, purpose: str, inbox_ids: Sequence[int]) -> str | None:
     """Returns the payload of the question for `purpose` that one of these inbox rows has answered, or None."""
-    row = reader.one(
+    return reader.text(
         "select payload from questions where purpose = ? and state = 'answered'"
         " and cast(json_extract(payload, '$.answered_by') as bigint) in (select value from json_each(?))",
         (purpose, inbox_ids),
     )
-    return None if row is None else str(row["payload"])
 
 
 def lapse(
@@ -198,10 +189,7 @@ _QUESTION = f"select {_FIELDS} from questions q"
 
 def _question(row: Row) -> Question:
     return Question(
-        id=row["id"],
-        purpose=row["purpose"],
-        payload=row["payload"],
+        **{name: row[name] for name in ("id", "purpose", "payload", "preset")},
         choices=tuple(json.loads(row["choices"])),
-        preset=row["preset"],
         asked_again=bool(row["asked_again"]),
     )

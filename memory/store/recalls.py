@@ -50,9 +50,7 @@ def of_turn(reader: Reader, turn_id: int) -> list[RecalledEntry]:
 
 
 def turns_with(reader: Reader, memory_id: int) -> list[int]:
-    """Returns the turns whose prompt held a memory."""
-    rows = reader.all("select distinct turn_id from recalls where item = 'memory' and item_id = ?", (memory_id,))
-    return [int(row["turn_id"]) for row in rows]
+    return reader.ids("select distinct turn_id from recalls where item = 'memory' and item_id = ?", (memory_id,))
 
 
 def drop(tx: Transaction, turn_ids: Sequence[int]) -> None:

@@ -17,7 +17,6 @@ NameFinder: TypeAlias = Literal["auto", "spacy", "model", "patterns", "none"]
 
 
 def agent(tx: Transaction, name: str, *, now: int) -> int:
-    """Returns the stable id of the agent called `name`, creating the agent if necessary."""
     row = tx.one("select id from agents where name = ?", (name,))
     if row is not None:
         return int(row["id"])
@@ -42,17 +41,14 @@ def name_finder(reader: Reader, agent_id: int) -> NameFinder:
 
 
 def agents(reader: Reader) -> list[int]:
-    """Returns all agents, including those that are no longer configured."""
     return reader.ids("select id from agents")
 
 
 def agent_name(reader: Reader, agent_id: int) -> str:
-    row = reader.one("select name from agents where id = ?", (agent_id,))
-    return "" if row is None else str(row["name"])
+    return reader.text("select name from agents where id = ?", (agent_id,)) or ""
 
 
 def agent_owner(reader: Reader, agent_id: int) -> int:
-    """Returns the owner of an agent's memories that are shared with everybody."""
     return reader.number("select id from owners where kind = 'agent' and agent_id = ?", (agent_id,))
 
 
@@ -64,7 +60,6 @@ def owner(reader: Reader, owner_id: int) -> Row:
 
 
 def agent_since(reader: Reader, agent_id: int) -> int:
-    """Returns the time at which this store first served an agent, in milliseconds UTC."""
     row = reader.one("select created_at from agents where id = ?", (agent_id,))
     assert row is not None, f"no agent {agent_id}"
     return int(row["created_at"])
@@ -88,7 +83,6 @@ def owners_of_chat(reader: Reader, chat_id: int) -> list[int]:
 
 
 def scope_of_owner(reader: Reader, owner_id: int, *, agent_id: int) -> Scope:
-    """Returns the scope of an agent's job for one owner: that owner's rows only."""
     row = owner(reader, owner_id)
     personal = row["kind"] == "identity"
     return Scope(

@@ -71,7 +71,6 @@ def path_of(store: Path) -> Path:
 
 
 def keys_in(path: Path) -> list[bytes]:
-    """Returns the keys in a file; none without a file. Raises `StoreUnwritable`."""
     try:
         return [bytes.fromhex(line) for line in path.read_text("ascii", "replace").split() if _KEY.fullmatch(line)]
     except FileNotFoundError:

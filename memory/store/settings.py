@@ -6,9 +6,7 @@ from memory.store.database import Reader, Transaction
 
 
 def value(reader: Reader, name: str) -> str | None:
-    """Returns the value of a setting; None if it is not set."""
-    row = reader.one("select value from store_settings where name = ?", (name,))
-    return None if row is None else str(row["value"])
+    return reader.text("select value from store_settings where name = ?", (name,))
 
 
 def put(tx: Transaction, name: str, value: str) -> None:

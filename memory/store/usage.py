@@ -37,7 +37,6 @@ def add(
     session_id: int | None = None,
     identity_id: int | None = None,
 ) -> None:
-    """Books a call. `identity_id` is the identity that was answered."""
     tx.run(
         "insert into usage (turn_id, session_id, agent_id, identity_id, purpose, model, input_tokens, output_tokens,"
         " cached_tokens, estimated, cost, created_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -54,9 +54,7 @@ _FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
 
 
 def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
-    """Returns the hashes of the embedded texts, for the documents among these that were embedded."""
-    rows = reader.all("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
-    return {row["doc"]: row["hash"] for row in rows}
+    return reader.pairs("select doc, hash from embedded where doc in (select value from json_each(?))", (docs,))
 
 
 def enqueue(tx: Transaction, found: Mapping[int, Found], known: Mapping[int, bytes]) -> None:
@@ -91,29 +89,26 @@ def embed_all(tx: Transaction) -> None:
 
 
 def waiting(reader: Reader, *, limit: int) -> list[int]:
-    """Returns the documents to be embedded, newest first."""
-    return [row["doc"] for row in reader.all("select doc from unembedded order by doc desc limit ?", (limit,))]
+    return reader.ids("select doc from unembedded order by doc desc limit ?", (limit,))
 
 
 def count_waiting(reader: Reader) -> int:
-    return _count(reader, "unembedded")
+    return reader.number("select count(*) from unembedded")
 
 
 def count_embedded(reader: Reader) -> int:
-    return _count(reader, "embedded")
+    return reader.number("select count(*) from embedded")
 
 
 def count_refused(reader: Reader) -> int:
-    return _count(reader, "embedded where refused = 1")
+    return reader.number("select count(*) from embedded where refused = 1")
 
 
 def lacks(reader: Reader, doc: int) -> tuple[bool, bool]:
-    """Returns whether `doc` has no vectors, and whether it has no token bits."""
-    has_vectors = reader.one(
+    has_vectors = reader.has(
         "select 1 from vectors v join vector_signs s using (partition, doc, chunk) where v.doc = ? limit 1", (doc,)
     )
-    has_bits = reader.one("select 1 from token_bits where doc = ?", (doc,))
-    return has_vectors is None, has_bits is None
+    return not has_vectors, not reader.has("select 1 from token_bits where doc = ?", (doc,))
 
 
 def cache(tx: Transaction, doc: int, made: Mapping[bytes, Vector], *, now: int) -> None:
@@ -297,12 +292,6 @@ class Vectors:
 def rounded(vector: Vector) -> bytes:
     """Returns a vector of the same direction as 8-bit integers: the largest value becomes 127 or -127."""
     return np.round(vector * (127 / max(float(np.abs(vector).max()), 1e-9))).astype(np.int8).tobytes()
-
-
-def _count(reader: Reader, table: str) -> int:
-    row = reader.one(f"select count(*) from {table}")
-    assert row is not None
-    return int(row[0])
 
 
 def _fingerprint(found: tuple[tuple[int, ...], str]) -> bytes:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from languages.reading import shipped
+
 # --- visible text ---------------------------------------------------------------------------------------
 
 #: Characters that show nothing and can hide or reorder text: controls (except tab and newline), soft hyphen, combining
@@ -71,212 +73,11 @@ def _shaped(match: re.Match[str]) -> str:
 
 # --- instruction-like text ---------------------------------------------------------------------------------
 
-#: Classes of text that tries to steer a model. Each has words, at least one of which must be present, and the pattern
-#: itself, over lower-cased text. They flag and never remove: people talk about prompts, too.
-_INJECTIONS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    (
-        "override",
-        (
-            "ignor",
-            "disregard",
-            "forget",
-            "overrid",
-            "bypass",
-            "instruction",
-            "忽略",
-            "无视",
-            "忘记",
-            "無視",
-            "忘掉",
-            "遵守",
-            "理会",
-            "跳过",
-            "指示",
-            "vergiss",
-            "olvida",
-            "oublie",
-            "забудь",
-            "игнорир",
-            "무시",
-        ),
-        (
-            r"(?:ignor(?:e|ing)|disregard|forget|overrid(?:e|ing)|bypass|do not (?:follow|obey)|don't (?:follow|obey))"
-            r"(?: (?:all|any|every|everything|of|the|your|my|these|those|about|in)){0,5}"
-            r" (?:previous|prior|above|earlier|preceding|former|system|safety|original|initial|content|existing)"
-            r"(?:(?: (?:and|or))? (?!instruction|prompt|rule|direction|guideline)\w{1,16}){0,2}?"
-            r" (?:instruction|prompt|rule|direction|guideline|message|context|polic|filter|restriction|training)"
-            r"|(?:ignore|disregard|forget|override) (?:all |any )?(?:of )?(?:your|the system's|openai's)"
-            r"(?: \w{1,16})? (?:instruction|prompt|rule|guideline|programming|training|restriction|guardrail)"
-            r"|(?:ignore|disregard|forget) (?:everything|all|anything)(?: (?:that )?(?:you (?:were|have been|are) told|"
-            r"(?:said |written )?(?:above|before)|you know))"
-            r"|(?:new|updated|real) (?:system )?instructions?(?: from [^.:\n]{1,30})? ?:"
-            r"|(?:忽略|无视|忘记|無視|忘掉|不要理会|不要遵守|跳过)(?:掉|你|所有|全部|一切|此|的){0,3}"
-            r"(?:以上|之前|上述|上面|前面|先前|此前|系统|原来|安全|所有|全部|一切|以前)(?:的|所有|全部|一切|你|任何){0,3}"
-            r"(?:指令|指示|提示|规则|要求|内容|设定|对话|命令|约束|限制|规定)"
-            r"|(?:以前|これまで|上記|前)の(?:すべての)?(?:指示|命令|ルール|プロンプト)(?:を|は)(?:すべて)?(?:無視|忘れ)"
-            r"|이전(?:의)? ?(?:모든 )?(?:지시|명령|규칙)(?:사항)?(?:을|를|은|는)? ?(?:모두 )?(?:무시|잊)"
-            r"|(?:ignorier|vergiss|missachte)\w{0,3} (?:alle |sämtliche |die |deine ){0,3}"
-            r"(?:vorherigen|bisherigen|obigen|früheren|vorigen) (?:anweisungen|regeln|instruktionen|vorgaben)"
-            r"|(?:ignora|olvida|descarta) (?:todas? |las |los |tus ){0,3}(?:instrucciones|reglas|órdenes)"
-            r"(?: (?:anteriores|previas|de arriba))"
-            r"|(?:ignore[zs]?|oublie[zs]?) (?:toutes? |les |tes |vos ){0,3}(?:instructions|consignes|règles)"
-            r" (?:précédentes|antérieures|ci-dessus)"
-            r"|(?:игнорируй|забудь|проигнорируй)(?:те)? (?:все |всё )?(?:предыдущие |прежние |прошлые )"
-            r"(?:инструкции|указания|правила|команды)"
-        ),
-    ),
-    (
-        "role",
-        (
-            "you are now",
-            "you're now",
-            "you are no longer",
-            "act as",
-            "pretend",
-            " mode",
-            "jailbr",
-            "你现在是",
-            "扮演",
-            "模式",
-            "restrict",
-            "filter",
-            "limits",
-            "rules",
-            "du bist jetzt",
-            "不再受",
-            "从现在起",
-        ),
-        (
-            r"you(?: are|'re) now (?:an? |the |in )?"
-            r"(?:un(?:restricted|filtered|censored)|jailbroken|dan\b|admin|root|developer|free (?:of|from))"
-            r"|you are no longer (?:bound|restricted|limited|an? (?:ai|assistant))"
-            r"|(?:act as|pretend (?:to be|you are|that you are|you have))"
-            r" (?:an? |the |if you (?:are|were|have|had) (?:an? )?)?"
-            r"(?:un(?:restricted|filtered|censored)|jailbroken|dan\b|admin|root"
-            r"|no (?:rules|restrictions|limits|filters))"
-            r"|(?:enable|enter|activate|switch to|turn on)(?: the)?"
-            r" (?:developer|jailbreak|god|dan|sudo|unrestricted) mode"
-            r"|(?:respond|answer|reply) (?:to everything )?(?:with no|without(?: any)?)"
-            r" (?:restrictions|filters?|limits|rules)"
-            r"|(?:你现在是|扮演|假装你是)[^。\n]{0,12}(?:不受限制|没有限制|无限制|管理员|越狱|开发者|没有规则)"
-            r"|(?:不再受|不受)[^。\n]{0,6}(?:限制|约束|规则)(?:的)?(?:ai|助手|模型|，|。|$)"
-            r"|(?:进入|开启|切换到?)(?:开发者|越狱|上帝|管理员)模式"
-            r"|du bist jetzt (?:ein(?:e)? )?(?:uneingeschränkt|unzensiert|admin)"
-        ),
-    ),
-    (
-        "system prompt",
-        (
-            "prompt",
-            "message",
-            "instructions",
-            "系统提示",
-            "系统指令",
-            "系統提示",
-            "你的提示词",
-            "你的指令",
-            "你的设定",
-            "提示词",
-            "システムプロンプト",
-            "시스템 프롬프트",
-        ),
-        (
-            r"(?:your|the|my|hidden|secret) (?:system|developer|hidden|initial|secret) (?:prompt|message|instructions)"
-            r"|system prompt|系统提示词|系統提示詞|系统指令|你的系统提示|你的系統提示"
-            r"|(?:reveal|print|show|repeat|output|leak|recite|dump|display)(?: me| us)? (?:all )?(?:of )?(?:your|the) "
-            r"(?:\w{1,12} ){0,2}(?:prompt|instructions)(?! manual| for| on| how| to)"
-            r"|(?:输出|显示|告诉我|泄露|重复|打印|说出)你?的?(?:完整|初始|全部)?的?(?:提示词|指令|设定)"
-            r"|システムプロンプト|시스템 프롬프트"
-        ),
-    ),
-    (
-        "chat markup",
-        (
-            "<|",
-            "[inst]",
-            "[/inst]",
-            "<<sys",
-            "<system",
-            "<assistant",
-            "<instruction",
-            "<memory",
-            "</",
-            "system",
-            "assistant:",
-        ),
-        (
-            r"<\|[a-z_]{2,24}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|memory)>"
-            r"|(?:\A|\n)[ \t]{0,8}(?:### ?)?\[?(?:system|assistant)\]?"
-            r"(?: (?:message|prompt|note|override))? ?:"
-        ),
-    ),
-    (
-        "tool call",
-        ("tool", "function", "invoke", "arguments", "parameters", "input"),
-        (
-            r"</?(?:tool_calls?|tool_use|tool_result|function_calls?|invoke)\b"
-            r"""|["'](?:tool_calls?|tool_use|function_call)["'] ?:"""
-            r"""|\{\s{0,8}["']name["'] ?: ?["'][a-z0-9_.-]{1,64}["'],"""
-            r"""\s{0,8}["'](?:arguments|parameters|input)["'] ?:"""
-        ),
-    ),
-    (
-        "concealment",
-        (
-            "tell",
-            "mention",
-            "reveal",
-            "inform",
-            "asking",
-            "secret",
-            "silently",
-            "quietly",
-            "告诉",
-            "告知",
-            "透露",
-            "偷偷",
-        ),
-        (
-            r"(?:do not|don't|never) (?:tell|inform|mention (?:this|it) to|reveal (?:this|it) to)"
-            r" (?:the |your )?(?:user|human|owner|admin|operator)"
-            r"|without (?:telling|informing|asking|notifying) (?:the |your )?(?:user|human|owner|admin|operator)"
-            r"|keep (?:this|it) (?:a )?secret from (?:the |your )?(?:user|human|owner|admin|operator)"
-            r"|(?:silently|quietly|secretly) (?:send|forward|email|post|upload|call|run|execute|delete|add|save|store)"
-            r"|(?:(?:不要|别|不能|不得)(?:告诉|告知|透露给|让)|瞒着)(?:用户|主人|管理员|人类)"
-            r"|(?:偷偷|悄悄)(?:地|把)?[^。\n]{0,12}(?:发送|发给|上传|转发|删除|执行)"
-        ),
-    ),
-    (
-        "authority",
-        ("admin", "root", "authori", "permission", "rights", "access", "管理员", "权限"),
-        (
-            r"(?:user|i|he|she|sender|account)(?: am| is|'m|'s| has| have| was)(?: been)?"
-            r"(?: now| granted| given| the| an?| full| all){0,4} (?:admin(?:istrator)?\b(?! of| at| in| for)|root\b"
-            r"|(?:admin|administrator|root|full|all) (?:rights|access|permission|privilege)s?"
-            r"(?! to (?:the|my|our|an?) )"
-            r"|authori[sz]ed to (?:see|read|access|change|delete|run|use) (?:all|any|every))"
-            r"|has been (?:granted|given) (?:full|all|admin|root|administrator)"
-            r"|(?:用户|我|他|她|该账号)(?:现在|已经|已)?(?:是|拥有|获得|具有)(?:了)?(?:超级)?"
-            r"(?:管理员|所有权限|全部权限|最高权限)"
-            r"|(?:grant|give) (?:me|him|her|them|this user|user \w{1,20}|@\w{1,32}) "
-            r"(?:full |all |the )?(?:admin|administrator|root)(?: rights| access| permissions?| privileges?)?"
-            r"|(?:授予|给)(?:我|他|她|此用户|该用户)(?:超级)?(?:管理员|最高|所有|全部)(?:的)?权限"
-        ),
-    ),
-    (
-        "carrying off",
-        ("http", "url", "链接", "网址", "webhook"),
-        (
-            r"(?:send|post|forward|upload|append|encode|exfiltrate|include|put|transmit|leak)"
-            r" (?:[^.\n]{0,40} )?(?:conversation|chat (?:history|log)|memor(?:y|ies)|secrets?|passwords?"
-            r"|what (?:the user|i|he|she) said|everything (?:you know|the user))"
-            r"[^.\n]{0,40} (?:to|into|in|as|at) [^.\n]{0,20}"
-            r"(?:https?://|(?:the|this|a|an|any) (?:image |picture )?(?:url|link|webhook|address|query))"
-            r"|(?:把|将)[^。\n]{0,20}(?:对话|聊天记录|记忆|密码|内容)[^。\n]{0,12}(?:发送|发|上传|附|放|编码)"
-            r"[^。\n]{0,8}(?:到|至|在|进)[^。\n]{0,10}(?:http|链接|网址|url)"
-        ),
-    ),
-)
+
+@cache
+def _injections() -> list[tuple[str, list[str], str]]:
+    classes = shipped("memory.text", "injections.yaml").items()
+    return [(name, one["words"], "".join(one["pieces"])) for name, one in classes]
 
 
 @cache
@@ -295,6 +96,6 @@ def injection_flags(text: str) -> tuple[str, ...]:
     lower = re.sub(r"[ \t\u3000]+", " ", text).lower()
     return tuple(
         name
-        for name, words, source in _INJECTIONS
+        for name, words, source in _injections()
         if any(word in lower for word in words) and _pattern(source).search(lower)
     )

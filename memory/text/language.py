@@ -35,7 +35,6 @@ _MOST_TOLD: Final = 1_000
 
 
 def language_of(text: str) -> str | None:
-    """Returns the code of the language `text` is written in; None if that is not clear."""
     text = text[:_READ]
     key = hash(text)
     if key not in _told:
@@ -58,7 +57,6 @@ def _shown_in(text: str) -> str | None:
 
 
 def is_common_in_another(word: str, code: str) -> bool:
-    """Returns whether a word is a common one of another language than `code`: "hier" is French for yesterday."""
     return any(other != code for other, _ in _lists()[0].get(word.casefold(), ()))
 
 

@@ -68,7 +68,6 @@ class Jaccard:
         self._tokens: dict[str, frozenset[str]] = {}
 
     def of(self, a: str, b: str) -> float:
-        """Returns what `jaccard` does."""
         left, right = self._of(a), self._of(b)
         if not left and not right:
             return 1.0 if a.strip() == b.strip() else 0.0
@@ -114,7 +113,6 @@ def differs_in_substance(a: str, b: str) -> bool:
 
 
 def surface(text: str) -> Surface:
-    """Returns the surface of the first 8,192 characters of a text."""
     folded = fold(text[:_COMPARED_CHARS], keep_case=True)
     # Among Chinese or Japanese characters every Latin word is a name or a term.
     all_names = UNIT.search(folded) is not None
@@ -264,8 +262,10 @@ class _Telling:
             self._tell(stem(word), counted="" if part[0].isupper() else self._number)
 
     def reads_unspaced(self, run: str) -> None:
-        """Reads a run of a script without spaces."""
-        denials = {found.start() for found in _UNSPACED_NEGATION.finditer(_NO_NEGATION.sub(_blank, run))}
+        denials = {
+            found.start()
+            for found in _UNSPACED_NEGATION.finditer(_NO_NEGATION.sub(lambda match: " " * len(match[0]), run))
+        }
         numbers = {found.start(): found for found in _UNSPACED_NUMBERS.finditer(run)}
         end = 0
         for unit in UNIT.finditer(run):
@@ -291,10 +291,6 @@ class _Telling:
     def _tell(self, word: str, *, counted: str) -> None:
         self.items.append(Term(word=word, denied=self._denied, counted=counted))
         self._reach, self._number = max(0, self._reach - 1), ""
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match.group())
 
 
 def _starts_sentence(gap: str, before: list[str]) -> bool:
@@ -333,7 +329,6 @@ def _subject_exchanged(left: Surface, right: Surface) -> bool:
 
 
 def _reordered(left: Surface, right: Surface) -> bool:
-    """Returns whether the names and numbers in both texts are in a different order."""
     telling = left.names | right.names | left.numbers | right.numbers
     shared = telling.intersection(left.order).intersection(right.order)
     return [item for item in left.order if item in shared] != [item for item in right.order if item in shared]
@@ -350,7 +345,6 @@ def _exchanged(left: Surface, right: Surface) -> bool:
 
 
 def _telling(this: Surface, other: Surface) -> set[str]:
-    """Returns the content words that only `this` holds."""
     own = this.words - other.words - stop_tokens() - _beside_negation() - this.numbers - other.numbers
     return {word for word in own if not word.isdigit()}
 

@@ -161,7 +161,6 @@ def _without_loading(text: str) -> str:
 
 
 def _defanged(text: str) -> Iterator[str]:
-    """Yields the text in pieces, with the addresses that carry much broken."""
     code = _code(text)
     last = 0
     for start, end, shown in sorted(_carriers(text, code)):
@@ -201,7 +200,6 @@ def _within(links: list[tuple[int, int]], match: re.Match[str]) -> list[tuple[in
 def _in_run(
     text: str, at: int, end: int, code: list[tuple[int, int]], much: Callable[[str], bool]
 ) -> Iterator[tuple[int, int, str]]:
-    """Yields the replacements for the addresses in a run of characters without a blank."""
     for nth in count():
         begins = _BEGINS.search(text, at, end)
         if begins is None:
@@ -303,7 +301,6 @@ def _carried(address: str) -> int:
 
 
 def _wordless(path: str) -> int:
-    """Returns the number of characters of a path that are outside words."""
     return sum(map(len, _WORDLESS.findall(path)))
 
 

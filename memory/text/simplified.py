@@ -16,7 +16,6 @@ _SPOKEN = str.maketrans("妳姊牠著係", "你姐它着是")
 
 
 def simplified(text: str) -> str:
-    """Returns `text` with simplified characters in place of traditional ones."""
     if text.isascii():
         return text
     simple = _opencc().convert(text.translate(_SPOKEN))

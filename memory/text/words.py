@@ -89,21 +89,10 @@ _PRIVATE_CLASS = "\U000f0000-\U0010ffff"
 #: Marks that a searcher would not type: Latin, Greek and Cyrillic diacritics, Hebrew points, Arabic vowels and hamza,
 #: enclosing marks, variation selectors.
 _DROPPED_MARKS = (
-    (0x0300, 0x036F),
-    (0x0483, 0x0489),
-    (0x0591, 0x05C7),
-    (0x0610, 0x061A),
-    (0x064B, 0x065F),
-    (0x0670, 0x0670),
-    (0x06D6, 0x06ED),
-    (0x180B, 0x180F),
-    (0x1AB0, 0x1AFF),
-    (0x1DC0, 0x1DFF),
-    (0x20D0, 0x20FF),
-    (0xFE00, 0xFE0F),
-    (0xFE20, 0xFE2F),
-    (0xE0100, 0xE01EF),
-)
+    (0x0300, 0x036F), (0x0483, 0x0489), (0x0591, 0x05C7), (0x0610, 0x061A), (0x064B, 0x065F), (0x0670, 0x0670),
+    (0x06D6, 0x06ED), (0x180B, 0x180F), (0x1AB0, 0x1AFF), (0x1DC0, 0x1DFF), (0x20D0, 0x20FF), (0xFE00, 0xFE0F),
+    (0xFE20, 0xFE2F), (0xE0100, 0xE01EF),
+)  # fmt: skip
 #: Letters to Unicode that are treated as vowel signs: New Tai Lue vowels, two Vedic signs.
 _LIKE_VOWEL_SIGNS = frozenset([*range(0x19B0, 0x19C1), 0x19C8, 0x19C9, 0x1CF2, 0x1CF3])
 #: Letters that people interchange though Unicode sees no diacritic in them, and signs that replace ASCII ones.
@@ -147,16 +136,9 @@ _ARABIC_SUFFIXES = ("ها", "ان", "ات", "ون", "ين", "يه", "ية", "ه"
 
 #: The first code point of a block of letters → the stemmer for words that begin in it, up to the next entry.
 _STEMMERS = (
-    (0x0000, "porter"),
-    (0x0250, None),
-    (0x0370, "greek"),
-    (0x0400, "russian"),
-    (0x0530, None),
-    (0x0620, _ARABIC),
-    (0x0700, None),
-    (0x0904, "hindi"),
-    (0x0980, None),
-)
+    (0x0000, "porter"), (0x0250, None), (0x0370, "greek"), (0x0400, "russian"), (0x0530, None), (0x0620, _ARABIC),
+    (0x0700, None), (0x0904, "hindi"), (0x0980, None),
+)  # fmt: skip
 _stemming = threading.Lock()
 
 
@@ -206,7 +188,6 @@ def _is_dropped(code: int) -> bool:
 
 
 def _word_tokens(run: str) -> tuple[str, ...]:
-    """Returns the tokens of one run of letters and digits of a spaced script."""
     if run.isdigit():
         return (run,)
     halves = HALVES.findall(run)

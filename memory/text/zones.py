@@ -23,14 +23,10 @@ def zones_like(typed: str, *, limit: int) -> list[str]:
     """Returns timezones whose name begins with, holds or nearly equals the typed text, likeliest first."""
     name = _folded(typed)
     zones = _zones()
-    held = sorted((folded for folded in zones if name in folded), key=lambda one: (not _begins(one, name), one))
+    held = [folded for folded in zones if name in folded]
+    held.sort(key=lambda one: (not one.startswith(name) and not one.rpartition("/")[2].startswith(name), one))
     near = difflib.get_close_matches(name, zones, n=limit, cutoff=0.6) if len(held) < limit else []
     return [zones[folded] for folded in dict.fromkeys([*held, *near])][:limit]
-
-
-def _begins(zone: str, name: str) -> bool:
-    """Returns whether a timezone or its city begins with `name`."""
-    return zone.startswith(name) or zone.rpartition("/")[2].startswith(name)
 
 
 def _folded(typed: str) -> str:

@@ -108,7 +108,6 @@ def agent_home(reader: Reader, agent_id: int, *, timezone: str) -> Home:
 
 
 def home_of(reader: Reader, owner_id: int, *, agent_id: int, timezone: str) -> Home:
-    """Returns the home of an owner's rows, for undoing an import."""
     row = scopes.owner(reader, owner_id)
     if row["kind"] == "agent":
         return agent_home(reader, row["agent_id"], timezone=timezone)
@@ -149,7 +148,6 @@ def _home(
 
 
 def known(reader: Reader) -> list[Known]:
-    """Returns the people and groups of this store, the last seen first."""
     persons, groups = people.all_identities(reader), chats.all_groups(reader)
     return [
         *(Known(private=True, reference=f"{r['platform']}:{r['user_id']}", name=r["name"]) for r in persons),

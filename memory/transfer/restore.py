@@ -3,11 +3,13 @@
 Invariants: after a kill at any moment, the old store or the new one stands under the store's name, whole. Erasures made
 after the backup are repeated in it before anybody can read it. No message is answered or sent again: the backup's open
 mail stays open only if it is open in the replaced store, too, and reminders continue from the replaced store's state.
-Later decisions of people and admins (access, opt-outs, cut links) hold.
+Later decisions of people and admins (access, opt-outs, cut links) hold. To erase again what an older copy brought back
+does no harm if it is done twice, and ends only when no byte of it is left in the store's own files.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sqlite3
@@ -175,7 +177,6 @@ async def _prepared(
 
 
 def _since(store: Path, driver: Driver) -> tuple[_Since | None, str | None]:
-    """Returns the replaced store's knowledge, or the reason why it can't be read."""
     if not store.exists():
         return None, None
     try:
@@ -293,7 +294,6 @@ def _append(store: Path, entries: Sequence[LedgerEntry]) -> None:
 def _swap(
     ready: Path, store: Path, *, driver: Driver, now: int, keep: bool, say: Callable[[Stage], None]
 ) -> Path | None:
-    """Replaces `store` with `ready`. Returns the path under which the old store is kept."""
     kept = None
     wal, shm = (store.with_name(store.name + ending) for ending in ("-wal", "-shm"))
     with _in_place(store):
@@ -328,7 +328,6 @@ def _double(path: Path, other: Path) -> None:
 
 
 def _clear(ready: Path) -> None:
-    """Removes the files that this run, or an interrupted one, made beside the store."""
     for path in (ready, *ready.parent.glob(f"{ready.name}.*.copy"), *ready.parent.glob(f"{ready.name}.*.partial")):
         backup.remove(path)
     for ending in (".lock", ".pid"):
@@ -344,3 +343,68 @@ def _in_place(store: Path) -> Iterator[None]:
             f"Can't replace {store} with the backup: {exc.strerror} ({exc.filename}). The database is unchanged. "
             "Check the permissions of its folder and the space on its disk."
         ) from exc
+
+
+# An older copy that was put in a store's place ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedAgain:
+    """The outcome: the erasures that the lists hold, and those that were repeated with their rows.
+
+    `bad_lines` counts unreadable lines of the lists. `lost_key` is set if a key that sealed forgotten statements is
+    missing.
+    """
+
+    listed: int
+    again: Replayed
+    bad_lines: int
+    lost_key: bool
+
+
+def lists_of(store: Path, others: Sequence[Path] = ()) -> list[Path]:
+    """Returns the list beside a store, if it exists, and the `others`."""
+    beside = ledger.path_of(store)
+    return list(dict.fromkeys([*([beside] if beside.exists() else []), *others]))
+
+
+async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_url: str = "") -> ErasedAgain:
+    """Erases the data named in these lists from a store. The key beside each list is taken over.
+
+    Raises `StoreInUse`, `StoreUnwritable` or another `StorageError`.
+    """
+    entries, bad_lines = await asyncio.to_thread(ledger.read_all, lists, effect="Nothing was changed.")
+    for path in lists:
+        sealing.add(sealing.path_of(store), sealing.keys_in(path.with_suffix(".key")))
+    database = await _opened(store, database_url, now=now)
+    try:
+        again = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
+        await database.write(lambda tx: erasure.seal_all(tx, now=now))
+        # Entries from another machine's list must be on this one's, too: this store may be put back once more.
+        beside, _ = ledger.read(ledger.path_of(store))
+        known = {(entry.erased_at, entry.what) for entry in beside}
+        others = [entry for entry in entries if (entry.erased_at, entry.what) not in known]
+        ledger.append(ledger.path_of(store), [ledger.sealed(entry, database.seal) for entry in others])
+        # Also without need: an earlier run may have been stopped before this.
+        if not await left_no_trace(database, seconds=60):
+            raise StorageError(
+                f"What was forgotten is erased from {store.name}, but traces may be left in its files, which could not "
+                "be rewritten; the log says why. Run this again when nothing reads them."
+            )
+        used = {under for entry in entries for _, _, under in entry.hashes if under}
+        lost_key = bool(database.seal.lost or database.seal.missing(used))
+    except OSError as exc:
+        raise StoreUnwritable(
+            f"Can't write {ledger.path_of(store)}: {exc.strerror}. Check the folder and its disk, and run this again."
+        ) from exc
+    finally:
+        await database.close()
+    return ErasedAgain(listed=len(entries), again=again, bad_lines=bad_lines, lost_key=lost_key)
+
+
+async def _opened(store: Path, database_url: str, *, now: int) -> Database:
+    if not database_url:
+        return await SqliteDatabase.open(store, now=now)
+    from memory.store.postgres.database import PostgresDatabase  # an extra that few need
+
+    return await PostgresDatabase.open(database_url, store, now=now)

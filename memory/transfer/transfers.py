@@ -9,7 +9,9 @@ to the bytes of the file: memories that it replaced hold again, and those learne
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -26,8 +28,9 @@ from memory.recall import index
 from memory.runtime import Runtime
 from memory.store import chats, erasure, history, lineage, memories, people
 from memory.store.database import Database, Reader, Transaction
-from memory.transfer import export, exported_files, homes, imports, ingest
+from memory.transfer import export, homes, imports, ingest
 from memory.transfer.export import Exported
+from memory.transfer.formats import remora
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Material, Skipped
 from memory.transfer.homes import Home, Owner
 from memory.transfer.imports import Import, ImportCounts
@@ -40,6 +43,12 @@ _ITEMS: Final = 25
 #: Rows taken out in one transaction.
 _OUT: Final = 100
 
+#: The folder of exports beside the database, and the characters of a page that name its owner.
+EXPORTS: Final = "exports"
+_HEAD: Final = 2_000
+
+#: A platform and a user id on it.
+Account: TypeAlias = tuple[str, str]
 #: A function called with the number of messages and memories read since the last call.
 Progress: TypeAlias = Callable[[int], None]
 T = TypeVar("T")
@@ -123,8 +132,8 @@ class Transfer:
         Their keys are inode numbers, by which a question can remember them.
         """
         accounts = await self._database.read(lambda reader: _accounts(reader, anew(reader, context)))
-        folder = self._database.path.parent / exported_files.FOLDER
-        return await asyncio.to_thread(exported_files.of_person, folder, accounts)
+        folder = self._database.path.parent / EXPORTS
+        return await asyncio.to_thread(exports_of, folder, accounts)
 
     async def remove_files(self, context: Context, numbers: Collection[int]) -> int:
         """Removes the person's exports with these inode numbers. Returns the number of removed files."""
@@ -317,6 +326,74 @@ def _portions(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (values[start : start + size] for start in range(0, len(values), size))
 
 
-def _accounts(reader: Reader, context: Context) -> set[exported_files.Account]:
+def _accounts(reader: Reader, context: Context) -> set[Account]:
     known = [people.account(reader, identity_id) for identity_id in people.linked(reader, context.scope.speakers)]
     return {(account.platform, account.user_id) for account in known if account is not None}
+
+
+# Exports beside the store ---------------------------------------------------------------------------------------------
+
+
+def exports_of(folder: Path, accounts: Collection[Account]) -> dict[int, Path]:
+    """Returns the exports of the person with these accounts, ordered by name, under their inode numbers.
+
+    A file is the person's only if it says so itself: a data file by its owner, a page by its second line or, if it is
+    an older one, by the data file beside it. Files that can't be read are passed over.
+    """
+    there = sorted(path for path in folder.glob("*") if path.is_file() and not path.is_symlink())
+    data = [path for path in there if path.suffix == ".json" and _account_in(path) in accounts]
+    named = [remora.page_line(*account) for account in accounts]
+    pages = [path for path in there if path.suffix == ".md" and _is_theirs(path, named, data)]
+    found: dict[int, Path] = {}
+    for path in sorted([*data, *pages]):
+        with suppress(FileNotFoundError):
+            found[path.stat().st_ino] = path
+    return found
+
+
+def drop_old_exports(folder: Path, *, before: int) -> int:
+    """Removes the exports in a folder last written before a time in milliseconds UTC. Returns their number.
+
+    Files that are no exports stay.
+    """
+    dropped = 0
+    for path in sorted(folder.glob("*")):
+        with suppress(OSError):
+            if not path.is_symlink() and path.stat().st_mtime * 1000 < before and _is_export(path):
+                path.unlink()
+                dropped += 1
+    return dropped
+
+
+def _is_export(path: Path) -> bool:
+    if path.suffix == ".json":
+        with suppress(OSError, ValueError, RecursionError):
+            return remora.looks_like(json.loads(path.read_bytes()))
+    if path.suffix == ".md":
+        with path.open(encoding="utf-8", errors="replace") as page:
+            return page.readline().startswith(remora.PAGE_TITLE)
+    return False
+
+
+def _account_in(path: Path) -> Account | None:
+    """Returns the account whose memory a data file holds; None if it is not one person's export."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    of = found.get("of") if remora.looks_like(found) else None
+    if not isinstance(of, dict) or of.get("kind") != "person":
+        return None
+    return str(of.get("platform")), str(of.get("user_id"))
+
+
+def _is_theirs(path: Path, named: Collection[str], data: Collection[Path]) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as page:
+            head = page.read(_HEAD).splitlines()
+    except OSError:
+        return False
+    if not head or not head[0].startswith(remora.PAGE_TITLE):
+        return False
+    said = [line for line in head[1:3] if remora.PAGE_FOR in line]
+    return any(line.endswith(one) for line in said for one in named) if said else path.with_suffix(".json") in data

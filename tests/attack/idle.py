@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from tests.attack.frame import ADA, ADMIN, Attack, Bot, scenario
+from tests.attack.frame import ADA, ADMIN, Attack, Bot, patient, scenario
 
 #: The bytes, by a connection's number, that it has sent when it falls silent, or (True) goes on byte by byte.
 _KINDS: dict[str, tuple[Callable[[int], bytes], bool]] = {
@@ -81,8 +81,8 @@ async def descriptors(attack: Attack) -> None:
 
 async def _page(bot: Bot) -> object | None:
     began, page = time.monotonic(), None
-    while page is None and time.monotonic() - began < 45:
-        page = await bot.health(seconds=3)
+    while page is None and time.monotonic() - began < patient(45):
+        page = await bot.health(seconds=patient(3))
     return page
 
 

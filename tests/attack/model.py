@@ -63,7 +63,6 @@ class Model:
                 whole["choices"][0]["finish_reason"] = "tool_calls"
             return web.json_response(whole)
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-        await response.prepare(request)
         deltas: list[JSON] = [
             {"content": says.text[at : at + self.piece]} for at in range(0, len(says.text), self.piece)
         ]
@@ -71,6 +70,7 @@ class Model:
         head = {**whole, "object": "chat.completion.chunk"}
         usage = head.pop("usage")
         try:
+            await response.prepare(request)
             for delta in deltas:
                 choice = {"index": 0, "delta": delta, "finish_reason": None}
                 await response.write(_event({**head, "choices": [choice]}))

@@ -62,7 +62,7 @@ _QUESTION, _FOUND = "Which town does my sibling reside in nowadays?", "Porto"
 
 @scenario("native")
 async def native(attack: Attack) -> None:
-    async with attack.bot(embedding="{provider: local}", recall="{mode: hybrid}") as bot:
+    async with attack.bot(embedding="{provider: local}") as bot:
         await bot.ask("My sister moved to Porto in spring because she loves the ocean.")
         assert await _means(bot), "nothing is found by its meaning before the attack, so nothing can be learned from it"
         for n, (what, ways) in enumerate(_ways(attack.short)):

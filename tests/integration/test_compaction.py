@@ -14,8 +14,8 @@ import pytest
 from memory.chat import summary
 from memory.chat.compaction import Bounds, Compacted
 from memory.chat.window import WindowSize
+from memory.forgetting.expired import erase_words
 from memory.forgetting.plan import How
-from memory.forgetting.retention import erase_words
 from memory.learn.agents import AgentMemory, Rotation
 from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong

@@ -157,6 +157,25 @@ async def test_each_pair_is_compared_once(world: Service, clock: Clock, judge: J
     assert again is not None and again.counts == {} and judge.asked == 1
 
 
+async def test_what_may_have_been_meant_is_no_plain_telling_once_the_run_is_undone(
+    world: Service, clock: Clock, judge: Judge
+) -> None:
+    """The run lets a guess said after the end stand by itself; undone, the guess is one of the fact's again."""
+    ada = await told(world, clock, ("allergy", "nuts"))
+    await told(world, clock, ("allergy", "nuts"), confidence=0.4)
+    sources = "select memory_id, message_id, unsure from memory_sources order by message_id"
+    assert [unsure for _, _, unsure in await rows(world, sources)] == [0, 1]
+    clock.move(days=-1.5)
+    await told(world, clock, ("food", "eats nuts every day"))
+    before = await rows(world, sources)
+    judge.says("nuts", "eats nuts every day", "replaces", "ended")
+    assert await night(world, clock) == {"compared": 1, "replaced": 1}
+    assert await rows(world, sources) != before
+    (run, *_) = await world.jobs.mine(ada, limit=5)
+    await world.jobs.undo(ada, run.run.id)
+    assert await rows(world, sources) == before
+
+
 async def test_what_is_unsure_or_confirmed_is_asked_about_and_not_ended(
     world: Service, clock: Clock, judge: Judge
 ) -> None:

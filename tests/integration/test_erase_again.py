@@ -28,7 +28,7 @@ from memory.service import Service
 from memory.store import sealing
 from memory.store.sealing import Seal
 from memory.transfer.backups import Retention
-from memory.transfer.erase_again import erase_again, lists_of
+from memory.transfer.restore import erase_again, lists_of
 from tests.kit import postgres
 from tests.kit.canaries import Spot, World
 from tests.kit.fakes import Clock, counting_ids, runtime

@@ -13,8 +13,8 @@ import pytest
 from channels.base import Place
 from channels.console import ConsoleChannel, Streams
 from gateway.wording.texts import Texts
-from memory.transfer.exported_files import of_person
 from memory.transfer.formats import remora
+from memory.transfer.transfers import exports_of
 from tests.kit.bench import Handset, Talk
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import let_go
@@ -148,5 +148,5 @@ def test_a_page_without_an_account_is_known_by_the_data_beside_it(tmp_path: Path
     export_of("console", "ada", tmp_path, "mine")
     page = tmp_path / "mine.md"
     page.write_text(page.read_text().replace(", for console:ada", ""))
-    assert [path.name for path in of_person(tmp_path, {("console", "ada")}).values()] == ["mine.json", "mine.md"]
-    assert of_person(tmp_path, {("console", "ad")}) == {} and of_person(tmp_path / "none", {("console", "ada")}) == {}
+    assert [path.name for path in exports_of(tmp_path, {("console", "ada")}).values()] == ["mine.json", "mine.md"]
+    assert exports_of(tmp_path, {("console", "ad")}) == {} and exports_of(tmp_path / "none", {("console", "ada")}) == {}

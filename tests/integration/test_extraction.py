@@ -41,12 +41,19 @@ class Overtaken(SqliteDatabase):
     first: Callable[[Transaction], object] | None = None
     named: tuple[Keys | None, ...] = ()
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         if self.first is not None and any(key.startswith("owner ") for key in keys or ()):
             first, self.first = self.first, None
             await super().write(first)
         self.named += (keys,)
-        return await super().write(act, keys=keys, durable=durable)
+        return await super().write(act, keys=keys, durable=durable, single=single)
 
 
 def fact(value: str, *, key: str = "likes", n: int = 1, **more: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,34 @@ async def test_this_memory_only_leaves_the_words(bench: Bench, answer: str, lang
         await bench.say(answer)
         assert Texts(language)("forget.words_stay") in bench.screen.texts[-1]
         assert "I live in Lisbon" in await said(bench) and await bench.remembered() == []
+
+
+async def test_all_that_would_go_can_be_seen_page_by_page(bench: Bench) -> None:
+    """By a word, its number or a button. Nothing is forgotten by looking, and the last page offers no more."""
+    async with bench.running():
+        for n in range(23):
+            await bench.say(f"/remember shelf {n} holds jar {n}")
+        seen = list[str]()
+        for typed in ("/forget shelf", "more", "4"):
+            await bench.say(typed)
+            seen += re.findall(r"^m_\w+", bench.screen.texts[-1], re.MULTILINE)
+        assert len(seen) == len(set(seen)) == 23 == len(await bench.remembered())
+        assert "4. " not in bench.screen.texts[-1] and "1. and the words" in bench.screen.texts[-1]
+        await bench.say("yes")
+        assert bench.screen.texts[-1].startswith("Forgotten. Memories: 23") and await bench.remembered() == []
+
+
+async def test_where_no_memory_goes_only_whether_is_asked(bench: Bench) -> None:
+    """ "This memory only" would be about nothing. The second choice is no."""
+    async with bench.running():
+        await bench.say("the umbrella stands in the hall")
+        for answer, left in (("2", 1), ("memory", 1), ("1", 0)):
+            await bench.say("/forget umbrella")
+            asked = bench.screen.texts[-1]
+            assert "1. yes" in asked and "2. no" in asked and "3." not in asked
+            await bench.say(answer)
+            assert sum("umbrella stands" in text for text in await said(bench)) == left
+        assert bench.screen.texts[-1].startswith("Forgotten. Messages erased: 1")
 
 
 @pytest.mark.parametrize("answer", ["no", "不", "what about tea?"])

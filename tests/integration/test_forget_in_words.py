@@ -139,6 +139,8 @@ async def test_a_like_does_not_take_the_opposite_along(
         ("Mein Bruder heißt Mark", "Das kostet 20 Mark", "vergiss alles über meinen Bruder", "ja"),
         ("my friend is called Al", "we ate al fresco", "forget my friend Al", "yes"),
         ("我的狗叫小白。", "小白菜很好吃", "忘掉我的狗", "是"),
+        ("我的狗叫小白。", "小白菜很好吃", "忘掉关于我的狗的一切", "是"),
+        ("犬の名前はさくらです", "さくらんぼを買った", "犬のことを全部忘れて", "はい"),
     ],
 )  # fmt: skip
 async def test_what_holds_a_name_as_a_word_or_of_another_stays(

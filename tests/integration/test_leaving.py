@@ -21,8 +21,8 @@ import pytest
 from memory.chat.identities import Where
 from memory.chat.turns import Said, Turn
 from memory.context import Context
-from memory.forgetting import left_chats
-from memory.forgetting.left_chats import Erased
+from memory.forgetting import expired
+from memory.forgetting.expired import Erased
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest
 from memory.recall.recall import Budget
 from memory.service import Service
@@ -544,18 +544,18 @@ async def test_what_is_not_erased_yet_when_the_bot_comes_back_is_kept(world: Wor
     await leave_chat(world.service, "ada")
     world.clock.move(days=31)
     before = world.clock() - 30 * 86_400_000
-    (chat,) = await database.read(lambda reader: left_chats.left(reader, before=before))
-    batches = await database.read(lambda reader: left_chats.contents(reader, chat, before=before))
+    (chat,) = await database.read(lambda reader: expired.left(reader, before=before))
+    batches = await database.read(lambda reader: expired.contents(reader, chat, before=before))
     assert {"messages", "turns", "entities", "memories"} <= {batch.rows for batch in batches}
     # The person is met in a group, and may be about to write in private.
     await world.say(Spot(person="ada", place="club", agent=AGENTS[0]), "Hello.")
     for batch in batches:
         if batch.rows in ("entities", "memories"):
-            assert await database.write(partial(left_chats.erase, batch=batch, now=1)) == 0
+            assert await database.write(partial(expired.erase, batch=batch, now=1)) == 0
     await world.service.mailbox.presence("console", "console", "ada", present=True)
     stays = await everything(world.service)
     for batch in batches:
-        assert await database.write(partial(left_chats.erase, batch=batch, now=1)) == 0
+        assert await database.write(partial(expired.erase, batch=batch, now=1)) == 0
     assert await everything(world.service) == stays
 
 
@@ -598,8 +598,8 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     await leave_chat(memory, "club")
     clock.move(days=31)
     before = clock() - 1
-    (chat,) = await memory.database.read(lambda reader: left_chats.left(reader, before=before))
-    batches = await memory.database.read(lambda reader: left_chats.contents(reader, chat, before=before))
+    (chat,) = await memory.database.read(lambda reader: expired.left(reader, before=before))
+    batches = await memory.database.read(lambda reader: expired.contents(reader, chat, before=before))
     assert sum(len(batch.ids) for batch in batches if batch.rows == "messages") == 1_203
     assert max(len(batch.ids) for batch in batches) <= 100
     assert await memory.housekeeping.erase_left() == Erased(chats=1, messages=1_203, memories=0)

@@ -84,6 +84,17 @@ async def test_a_preview_costs_nothing_without_a_model_and_changes_nothing(world
     assert "would not change any" in await said(world, "/memory preview decay")
 
 
+async def test_many_changes_are_shown_page_by_page(world: World) -> None:
+    """Both what a night would do and what it did; a page behind the last is the last."""
+    ids = {await faded(world, f"shelf {n} holds jar {n}") for n in range(23)}
+    for has_run in (False, True):
+        typed = f"/memory run {await night(world)}" if has_run else "/memory preview decay"
+        first, second, last = [await said(world, f"{typed} {page}".rstrip()) for page in ("", "2", "9")]
+        assert f"More: {typed} 2" in first and "More:" not in second and last == second
+        pages = [set(re.findall(r"\((m_\w+)\)", page)) for page in (first, second)]
+        assert [len(page) for page in pages] == [20, 3] and pages[0] | pages[1] == ids
+
+
 @pytest.mark.parametrize("typed", ["999", "abc", "99999999999999999999999", "-1", "1; drop table memories"])
 async def test_a_run_that_is_not_ones_own_is_answered_like_none(world: World, typed: str) -> None:
     """Whatever is typed, nothing of others is told."""

@@ -18,7 +18,7 @@ import pytest
 
 from memory.context import Context
 from memory.errors import StoreBusy, StoreUnwritable
-from memory.forgetting import retention
+from memory.forgetting import expired
 from memory.forgetting.forgetting import Forgetting, Scrubbing
 from memory.housekeeping import Housekeeping, Keeping
 from memory.jobs import runs
@@ -197,9 +197,9 @@ async def test_retention_stopped_half_way_goes_on(tmp_path: Path, clock: Clock) 
                 *private("ada"), [Utterance(role="user", text=f"line {secret(n)}", tokens=3, said_at=clock())]
             )
         clock.move(days=2)
-        first = await memory.database.read(lambda r: retention.said_before(r, before=clock() - DAY, after=0))
+        first = await memory.database.read(lambda r: expired.said_before(r, before=clock() - DAY, after=0))
         assert len(first) == 130
-        await wrote(memory, lambda tx: retention._blank(tx, message_ids=first[:100], now=clock()))
+        await wrote(memory, lambda tx: expired._blank_old(tx, message_ids=first[:100], now=clock()))
         assert await memory.housekeeping.tidy() == {"messages": 30}
         await memory.indexed()
         assert traces(tmp_path / "store" / "remora.db", [secret(n) for n in range(130)]) == {}

@@ -54,7 +54,14 @@ class Named(PostgresDatabase):
     async def at(cls, path: Path) -> PostgresDatabase:
         return await cls.open(postgres.url(path), path, now=1)
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         if keys is None:
             return await super().write(act, durable=durable)
 

@@ -900,9 +900,7 @@ def _outside(before: Rows, after: Rows, mine: Mine) -> Iterator[str]:
     """Rows of anybody else that are not what they were."""
     own = _Own(before, after, mine)
     for table, row in _changed(before, after):
-        # That words were replaced is noted once for all, and not whose.
-        mark = table == "erasures" and (row.get("what") == "{}" or '"what": "edited"' in str(row.get("what")))
-        if not own.has(table, row) and not mark:
+        if not own.has(table, row):
             yield f"outside: {table} {_brief(row)}"
 
 
@@ -1036,6 +1034,11 @@ class _Own:
             case "usage":
                 # A manner that is made anew of the speaker's own wishes is paid by the agent, not by a session.
                 return row["session_id"] in mine.sessions or row["purpose"] == "manner"
+            case "erasures":
+                # That the files are to be scrubbed of replaced words is noted without whose they were.
+                told = json.loads(row["what"]) or {"what": "edited", "messages": [], "memories": []}
+                theirs = self._messages.issuperset(told["messages"]) and self._memories.issuperset(told["memories"])
+                return row["inbox_id"] is None and row["counts"] == "{}" and told["what"] == "edited" and theirs
             case "attachments":
                 return row["message_id"] in self._messages or row["inbox_id"] in self._inbox
             case "sessions":

@@ -151,6 +151,10 @@ async def planted(memory: Service, context: Context, value: str, *, sources: Seq
     return await memory.database.write(act)
 
 
+#: The methods of a transaction that ask a statement, their first argument.
+ASKING = {"all", "one", "ids", "number", "run", "insert", "id", "text", "has", "first", "each", "texts", "pairs"}
+
+
 class Watched:
     """A reader or transaction that keeps what it is asked, with its parameters."""
 
@@ -158,24 +162,16 @@ class Watched:
         self._real = real
         self.asked: list[tuple[str, Sequence[Any]]] = []
 
-    def all(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.asked.append((sql, parameters))
-        return self._real.all(sql, parameters)
-
-    def one(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.asked.append((sql, parameters))
-        return self._real.one(sql, parameters)
-
-    def ids(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.asked.append((sql, parameters))
-        return self._real.ids(sql, parameters)
-
-    def number(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        self.asked.append((sql, parameters))
-        return self._real.number(sql, parameters)
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        real = getattr(self._real, name)
+        if name not in ASKING - {"run", "insert"}:
+            return real
+
+        def asked(sql: str, parameters: Sequence[Any] = (), *make: Any) -> Any:
+            self.asked.append((sql, parameters))
+            return real(sql, parameters, *make)
+
+        return asked
 
 
 class Counted(ModuleType):

@@ -32,6 +32,8 @@ _CACHED: Final = frozenset({"snapshot", "snapshot_at"})
 _PART_OF: Final = ("owner_id", "memory_id", "message_id", "entity_id", "session_id", "session_key", "turn_id")
 #: The columns that may change in the words of others in a group: nobody learns from these or finds them any more.
 _UNLEARNED: Final = frozenset({"learn", "recall"})
+#: `unsure` of a source whose message was erased.
+_ERASED: Final = 2
 #: The columns that may change in others' memories: how they stand to what went.
 _STANDING: Final = frozenset({"superseded_by", "valid_until", "archived_at", "compressed_at"})
 
@@ -147,7 +149,10 @@ def _theirs_in_group(
         case "attachments":
             return before.rows[("messages", (row["message_id"],))]["author_id"] in identities
         case "memory_sources" if changed == {"unsure"}:
-            return True  # the mark of a message that is gone
+            # Another's memory that others tell, too, keeps a mark of the member's message that is gone.
+            said, kept = before.rows[("messages", (row["message_id"],))], after.rows[("messages", (row["message_id"],))]
+            marked = after.rows[key]["unsure"] == _ERASED and kept["erased_at"] is not None
+            return marked and said["author_id"] in identities
         case "memory_sources" | "memory_parents" | "memory_entities":
             return ("memories", (row["memory_id"],)) not in after.rows or (
                 key[0] == "memory_parents" and ("memories", (row["parent_id"],)) not in after.rows

@@ -7,7 +7,7 @@ nobody had written it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from memory.store.database import Keys, Reader, Transaction
 from memory.store.postgres.database import PostgresDatabase
 from tests.kit import postgres
+from tests.kit.stores import ASKING
 
 T = TypeVar("T")
 #: The conditions as `Scope.predicate`, `Scope.owned` and `Scope.partitions` make them. Looks are no memories.
@@ -32,21 +33,6 @@ class Unscoped:
         self._real = real
         self._told = told
 
-    def all(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._real.all(_without_condition(sql), parameters)
-
-    def one(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._real.one(_without_condition(sql), parameters)
-
-    def ids(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._real.ids(_without_condition(sql), parameters)
-
-    def number(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._real.number(_without_condition(sql), parameters)
-
-    def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        self._real.run(_without_condition(sql), parameters)
-
     def confine(self, scope: Any, **of: Any) -> None:
         if self._told:
             self._real.confine(scope, **of)
@@ -55,7 +41,10 @@ class Unscoped:
         return self._real.within(scope, **of) if self._told else nullcontext()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        real = getattr(self._real, name)
+        if name not in ASKING:
+            return real
+        return lambda sql, *given: real(_without_condition(sql), *given)
 
 
 class WithoutFirstWall(PostgresDatabase):
@@ -70,7 +59,14 @@ class WithoutFirstWall(PostgresDatabase):
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
         return await super().read(lambda reader: act(Unscoped(reader, told=self.told)), single=single)
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         return await super().write(lambda tx: act(Unscoped(tx, told=self.told)), keys=keys, durable=durable)
 
 

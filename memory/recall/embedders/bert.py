@@ -78,7 +78,6 @@ class Bert:
         self._session = session
 
     def states(self, rows: Floats) -> Floats:
-        """Returns the last states for the sums of the tokens' embeddings, both (tokens, `SIZE`)."""
         (states,) = self._session.run(None, {"rows": rows[np.newaxis]})
         result: Floats = states[0]
         return result

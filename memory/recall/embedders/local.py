@@ -186,7 +186,6 @@ class LocalVectors:
         return (await self._local.ask(self._model, "split", texts, query=False)).pieces()
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> NDArray[np.float32]:
-        """Embeds the first `CHUNK_CHARS` characters of each text."""
         answer = await self._local.ask(self._model, "embed", texts, query=query)
         return answer.rows(len(texts), self.dimension)
 
@@ -232,13 +231,11 @@ class _Answer:
         return [[str(piece) for piece in some] for some in self.found]
 
     def rows(self, count: int, dimension: int) -> NDArray[np.float32]:
-        """Returns the vectors as rows. Raises `EmbeddingFailed` if the size is another."""
         if len(self.raw) != 4 * count * dimension:
             raise EmbeddingFailed("The embedding process returned an unexpected answer.")
         return np.frombuffer(self.raw, dtype="<f4").reshape(count, dimension).astype(np.float32)
 
     def tokens(self, dimension: int) -> list[Tokens]:
-        """Returns the tokens of each text. Raises `EmbeddingFailed` if sizes don't match."""
         counts = [len(part["words"]) for part in self.found]
         rows = self.rows(sum(counts), dimension)
         ends = itertools.accumulate(counts)
@@ -311,7 +308,6 @@ class _Worker:
         return worker
 
     async def ask(self, request: _Request) -> _Answer:
-        """Returns the answer to a request. Raises `EmbeddingFailed`."""
         if self.ended:
             raise WorkerEnded(f"The process of the embedding model {self.ended_by}.")
         if not request.texts:

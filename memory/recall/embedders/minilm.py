@@ -62,7 +62,6 @@ class MiniLM:
         return mean
 
     def tokens(self, text: str) -> Tokens:
-        """Returns the pieces between the two marks, the first 254 at most."""
         offsets, states = self._states(text)
         units = _units(text, offsets[1 : len(states) - 1])
         return Tokens(
@@ -85,7 +84,10 @@ class _Weights:
     def __init__(self, content: memoryview) -> None:
         self._tensors = tensors(content)
         # The exporter has numbered the tables in the order in which they are used.
-        exported = sorted((name for name in self._tensors if re.fullmatch(r"val_\d+_q", name)), key=_number)
+        exported = sorted(
+            (name for name in self._tensors if re.fullmatch(r"val_\d+_q", name)),
+            key=lambda name: int(name.split("_")[1]),
+        )
         named = [f"l{n}.{part}" for n in range(self.layers) for part in ("q", "k", "v", "ao", "fi", "fo")]
         self._tables = dict(zip(named, exported, strict=True))
         words, scales, places, place_scales, kinds = (self._tensors[f"inner.embeddings.{name}"] for name in _EMBEDDINGS)
@@ -108,10 +110,6 @@ class _Weights:
     def rows(self, ids: Sequence[int]) -> Floats:
         rows: Floats = self._words[ids] * self._scales[ids] + self._places[: len(ids)]
         return rows
-
-
-def _number(name: str) -> int:
-    return int(name.split("_")[1])
 
 
 #: The tensors of which the embedding of a token is made, and the names of parts in the file.

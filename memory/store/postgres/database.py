@@ -92,7 +92,7 @@ class PostgresDatabase(Database):
         self.path = path
         self.seal = seal
         self.share = OwnShare()
-        self.on_index_damage: Callable[[], None] = _nothing
+        self.on_index_damage: Callable[[], None] = lambda: None
         self._writer = writer
         self._readers = readers
         self._signals = signals
@@ -154,8 +154,14 @@ class PostgresDatabase(Database):
             raise
         return database
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
-        """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction."""
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         act = rehearsed(act) if self.twice else act
         until = time.monotonic() + _WAITED
         while True:
@@ -222,7 +228,6 @@ class PostgresDatabase(Database):
         return run
 
     async def _tell(self, topic: str, said: str) -> None:
-        """Sends a signal to all listeners of `topic`."""
 
         def send(connection: psycopg.Connection[Row]) -> None:
             connection.execute(b"select pg_notify(%s, %s)", (topic, said))
@@ -251,7 +256,6 @@ class PostgresDatabase(Database):
             await asyncio.sleep(PAUSE)
 
     async def read(self, act: Callable[[Reader], T], *, single: bool = False) -> T:
-        """Runs `act` on one committed state. Raises `StoreBusy` if that takes too long."""
         run = asked_once if single else consistent
         until = time.monotonic() + _WAITED
         while True:
@@ -277,7 +281,6 @@ class PostgresDatabase(Database):
             return False
 
     async def examine(self, act: Callable[[Reader], T]) -> T:
-        """Runs `act` on one committed state, however long it takes; only the caller waits for it."""
         connection = self._writer.another()
         try:
             return await connection.call(lambda one: consistent(one, act, self.seal))
@@ -289,7 +292,6 @@ class PostgresDatabase(Database):
             await connection.close()
 
     async def state(self) -> str:
-        """Returns the `Transaction.state` of a transaction that began now."""
         return await self.read(state_of)
 
     async def check(self) -> str | None:
@@ -353,7 +355,6 @@ class PostgresDatabase(Database):
 
     @property
     def file_bytes(self) -> int:
-        """The size of the store's tables with their indexes, as of the last check."""
         return self._bytes
 
     @property
@@ -380,12 +381,10 @@ def _begin(
 
 
 async def is_made(url: str, path: Path) -> bool:
-    """Returns whether the database has a store for `path`. Raises `StorageError`."""
     return await _asked(url, path, lambda connection: schema.is_there(connection, schema.name_of(path)))
 
 
 async def is_walled(url: str, path: Path) -> bool:
-    """Returns whether row-level security holds the role that `url` names. Raises `StorageError`."""
     return not await _asked(url, path, walls.is_bypassed)
 
 
@@ -412,7 +411,6 @@ async def look(url: str, path: Path, act: Callable[[Reader], T]) -> T | None:
 
 
 async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], T]) -> T:
-    """Runs `act` on a connection of its own."""
     connection = ServerConnection(url, schema.name_of(path), read_seconds=READ_SECONDS)
     try:
         return await connection.call(act)
@@ -420,7 +418,3 @@ async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], 
         raise storage_error(exc) from exc
     finally:
         await connection.close()
-
-
-def _nothing() -> None:
-    """Does nothing: the default of `Database.on_index_damage`."""

@@ -20,7 +20,6 @@ def join(tx: Transaction, replica: str) -> None:
 
 
 def part(tx: Transaction, replica: str) -> None:
-    """Removes a process, which frees its sessions and duties."""
     tx.run("delete from replicas where id = ?", (replica,))
 
 
@@ -73,9 +72,7 @@ def hold(tx: Transaction, session_key: str, replica: str) -> str:
 
 
 def holder(reader: Reader, session_key: str) -> str | None:
-    """Returns the process that holds a session; None if no process does."""
-    row = reader.one("select holder from lanes where session_key = ?", (session_key,))
-    return None if row is None else str(row["holder"])
+    return reader.text("select holder from lanes where session_key = ?", (session_key,))
 
 
 def left_alone(reader: Reader, replica: str, *, unread: bool) -> dict[str, bool]:
@@ -97,22 +94,18 @@ def left_alone(reader: Reader, replica: str, *, unread: bool) -> dict[str, bool]
 def leave(tx: Transaction, session_keys: Collection[str], replica: str, *, asked: bool) -> list[str]:
     """Frees the sessions among a process's in which nothing is left to do; if it was `asked` to, all of them."""
     done = "" if asked else _DONE
-    rows = tx.all(
+    return tx.texts(
         "delete from lanes where holder = ? and session_key in (select value from json_each(?))"
         f"{done} returning session_key",
         (replica, list(session_keys)),
     )
-    return [str(row["session_key"]) for row in rows]
 
 
 def has_duty(reader: Reader, name: str) -> str | None:
-    """Returns the process that has a duty; None if no process has it."""
-    row = reader.one("select holder from duties where name = ?", (name,))
-    return None if row is None else str(row["holder"])
+    return reader.text("select holder from duties where name = ?", (name,))
 
 
 def take_duty(tx: Transaction, name: str, replica: str) -> bool:
-    """Gives a duty to a process unless another has it. Returns whether it has the duty now."""
     tx.run("insert into duties (name, holder) values (?, ?) on conflict do nothing", (name, replica))
     return has_duty(tx, name) == replica
 

@@ -123,7 +123,6 @@ class Replica(OwnShare):
 
     @property
     def _silent_seconds(self) -> float:
-        """The seconds since this process last gave the others a sign of life."""
         return monotonic() - self._beaten if self.is_there else 0.0
 
     @property
@@ -161,7 +160,6 @@ class Replica(OwnShare):
         self._task = asyncio.create_task(self._live(connection))
 
     async def close(self) -> None:
-        """Leaves all sessions and duties of this process to the others."""
         if self._task is None:
             return
         self._task.cancel()

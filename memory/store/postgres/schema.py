@@ -35,7 +35,6 @@ _TERMS: Final = (("postings", "term"), ("indexed_documents", "tokens"))
 
 @cache
 def tables() -> tuple[tuple[str, str], ...]:
-    """Returns names and statements of all tables and indexes of a new store, tables first."""
     connection = empty()
     try:
         rows = connection.execute(
@@ -49,7 +48,6 @@ def tables() -> tuple[tuple[str, str], ...]:
 
 
 def name_of(path: Path) -> str:
-    """Returns the name of the schema of the store that would be the file `path`."""
     return path.stem.casefold()
 
 
@@ -59,7 +57,6 @@ def names() -> list[str]:
 
 @cache
 def never_null() -> frozenset[str]:
-    """Returns the names of the columns that hold no null in any table with a column of that name."""
     connection = empty()
     try:
         rows = connection.execute(

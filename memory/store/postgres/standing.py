@@ -11,7 +11,6 @@ from memory.store.server import Deployment, ServerState, Standby
 
 
 def deployment(reader: Reader) -> Deployment:
-    """Returns the server and the processes on a store, for a caller that is none of them."""
     version = reader.one("select current_setting('server_version') as version")
     assert version is not None
     engine = f"PostgreSQL {str(version['version']).split()[0]}"

@@ -38,7 +38,6 @@ class PostgresReader(Reader):
 
     @property
     def seal(self) -> Seal:
-        """The seal of forgotten statements. It exists only if the store was opened for use, not only to be read."""
         assert self._seal is not None
         return self._seal
 
@@ -52,12 +51,10 @@ class PostgresReader(Reader):
         self._wanted = walls.settings(scope, session_id=session_id)
 
     def within(self, scope: Scope, *, elsewhere: bool = False) -> AbstractContextManager[None]:
-        """Hides rows that the scope may not see until the end of the `with` block."""
         stays = not elsewhere and walls.is_confined(self._wanted, scope)
         return self._behind(self._wanted if stays else walls.settings(scope, elsewhere=elsewhere))
 
     def of_everybody(self) -> AbstractContextManager[None]:
-        """Hides nothing until the end of the `with` block."""
         return self._behind(walls.OPEN)
 
     @contextmanager
@@ -135,7 +132,6 @@ class PostgresTransaction(PostgresReader, Transaction):
 
 
 def state_of(reader: Reader) -> str:
-    """Returns the transactions that are over and those under way, as `Transaction.state`."""
     row = reader.one("select pg_current_snapshot()::text")
     assert row is not None
     return str(row[0])
@@ -156,7 +152,6 @@ class Commit:
         return f"{still_here}select note_commit('{self.writer}', {self.nth}); commit".encode()
 
     def is_noted(self, connection: psycopg.Connection[Row]) -> bool:
-        """Returns whether the transaction has been committed, once it is over."""
         noted = connection.execute(
             b"select 1 from commits where writer = %s and number = %s", (self.writer, self.nth)
         ).fetchone()

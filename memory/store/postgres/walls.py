@@ -36,7 +36,6 @@ def settings(scope: Scope, *, session_id: int | None = None, elsewhere: bool = F
 
 
 def told(values: tuple[str, ...]) -> bytes:
-    """Returns the statement that tells the server these values, for the rest of a transaction."""
     settings = (f"set_config('remora.{name}', '{value}', true)" for name, value in zip(_SETTINGS, values, strict=True))
     return f"select {', '.join(settings)}".encode()
 

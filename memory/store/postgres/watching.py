@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from memory.store.database import Transaction
-from memory.store.job_watch import COLUMNS, FIXED, LINKS
+from memory.store.job_watch import COLUMNS, triggers
 
 _WATCHED: Final = "coalesce(current_setting('remora.watched', true), '') = 'on'"
 
@@ -37,49 +37,13 @@ def unwatch(tx: Transaction) -> None:
 
 def definitions() -> Iterator[str]:
     """Yields the statements that make the triggers, or make them anew."""
-    columns = ", ".join(COLUMNS)
-    old = ", ".join(f"old.{name}" for name in COLUMNS)
-    for name, event, table, does in (
-        ("made", "after insert", "memories", "insert into journal_rows (id, made) values (new.id, 1)"),
-        (
-            "changed", "before update", "memories",
-            f"insert into journal_rows (id, made, {columns}) values (old.id, 0, {old}) on conflict do nothing",
+    for trigger in triggers(
+        lambda message: f"raise exception '{message}' using errcode = 'integrity_constraint_violation'",
+        lambda entity: (
+            f"if not exists (select 1 from journal_names where made = 1 and id = {entity}) then return null; end if"
         ),
-        (
-            "reworded", f"before update of {', '.join(FIXED)}", "memories",
-            "raise exception 'a job rewords no memory' using errcode = 'integrity_constraint_violation'",
-        ),
-        (
-            "deleted", "before delete", "memories",
-            "raise exception 'a job deletes no memory' using errcode = 'integrity_constraint_violation'",
-        ),
-        ("named", "after insert", "entities", "insert into journal_names (id, made) values (new.id, 1)"),
-        (
-            "typed", "before update of type", "entities",
-            "insert into journal_names values (old.id, 0, old.type) on conflict do nothing",
-        ),
-        (
-            "unnamed", "before delete", "entities",
-            "raise exception 'a job deletes no name' using errcode = 'integrity_constraint_violation'",
-        ),
-        # Spellings are words, which a journal may not hold. Existing names stay as people write them.
-        ("respelled", "before update of name, norm", "entities", _passed_over("old.id")),
-        ("spelled", "before insert", "entity_aliases", _passed_over("new.entity_id")),
-        ("unspelled", "before delete", "entity_aliases", _passed_over("old.entity_id")),
-    ):  # fmt: skip
-        yield from _trigger(name, event, table, does)
-    for table, column in LINKS.items():
-        for event, side, added in (("insert", "new", 1), ("delete", "old", 0)):
-            yield from _trigger(
-                f"{table}_{event}", f"after {event}", table,
-                f"insert into journal_links (added, name, memory_id, other_id)"
-                f" values ({added}, '{table}', {side}.memory_id, {side}.{column})",
-            )  # fmt: skip
-
-
-def _passed_over(entity: str) -> str:
-    """Returns a statement that skips a change if the entity existed before."""
-    return f"if not exists (select 1 from journal_names where made = 1 and id = {entity}) then return null; end if"
+    ):
+        yield from _trigger(*trigger)
 
 
 def _trigger(name: str, event: str, table: str, does: str) -> Iterator[str]:

@@ -71,51 +71,34 @@ _LOG_STEP: Final = 1024 * 1024
 _LOG_WAIT_MS: Final = 100
 #: Seconds between two warnings that the log can't be emptied.
 _WARNED: Final = 60.0
+_FULL: Final = (
+    "The disk holding {path} is full. Nothing of this was saved; what was saved before is intact. "
+    "Free some space, and it goes on without a restart."
+)
+_BROKEN: Final = (
+    "The disk holding {path} reports an error ({text}). Nothing of this was saved; what was saved before was "
+    "not touched. Look at the disk and its free space; it goes on without a restart."
+)
+_RIGHTS: Final = "Can't write {path}: {text}. Check the rights of the file and its folder."
+_LOCKED: Final = (
+    "Another program has kept {path} locked for too long, such as an sqlite3 shell or a backup ({text}). "
+    "Nothing was changed; close that program, or try again when it has ended."
+)
+_LONG: Final = "Reading {path} took too long and was ended, so that writers can go on. Try again."
+_UNKNOWN: Final = (
+    "{path} is damaged or not a Remora database ({text}). Nothing was changed. "
+    "Move the file away to start empty, or put a backup in its place."
+)
 #: The meaning of the driver's messages, in the order in which they are looked for.
 _MEANINGS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
-    (
-        "disk is full",
-        StoreUnwritable,
-        (
-            "The disk holding {path} is full. Nothing of this was saved; what was saved before is intact. "
-            "Free some space, and it goes on without a restart."
-        ),
-    ),
-    (
-        "I/O error",
-        StoreUnwritable,
-        (
-            "The disk holding {path} reports an error ({text}). Nothing of this was saved; what was saved before was "
-            "not touched. Look at the disk and its free space; it goes on without a restart."
-        ),
-    ),
-    ("readonly", StoreUnwritable, "Can't write {path}: {text}. Check the rights of the file and its folder."),
-    ("unable to open", StoreUnwritable, "Can't write {path}: {text}. Check the rights of the file and its folder."),
-    (
-        "locked",
-        StoreBusy,
-        (
-            "Another program has kept {path} locked for too long, such as an sqlite3 shell or a backup ({text}). "
-            "Nothing was changed; close that program, or try again when it has ended."
-        ),
-    ),
-    ("interrupted", ReadTooLong, "Reading {path} took too long and was ended, so that writers can go on. Try again."),
-    (
-        "not a database",
-        StoreDamaged,
-        (
-            "{path} is damaged or not a Remora database ({text}). Nothing was changed. "
-            "Move the file away to start empty, or put a backup in its place."
-        ),
-    ),
-    (
-        "malformed",
-        StoreDamaged,
-        (
-            "{path} is damaged or not a Remora database ({text}). Nothing was changed. "
-            "Move the file away to start empty, or put a backup in its place."
-        ),
-    ),
+    ("disk is full", StoreUnwritable, _FULL),
+    ("I/O error", StoreUnwritable, _BROKEN),
+    ("readonly", StoreUnwritable, _RIGHTS),
+    ("unable to open", StoreUnwritable, _RIGHTS),
+    ("locked", StoreBusy, _LOCKED),
+    ("interrupted", ReadTooLong, _LONG),
+    ("not a database", StoreDamaged, _UNKNOWN),
+    ("malformed", StoreDamaged, _UNKNOWN),
 )
 #: The statements that a connection keeps prepared; a turn and the work it leaves ask some 120 different ones.
 _PREPARED: Final = 250
@@ -209,7 +192,7 @@ class SqliteDatabase(Database):
         #: The reason why vectors can't be compared here, for health and status; empty if they can.
         self.without_vectors = without_vectors
         #: Called when damage turns out to be only in tables that can be derived again.
-        self.on_index_damage: Callable[[], None] = _nothing
+        self.on_index_damage: Callable[[], None] = lambda: None
         self._error: type[Exception] = driver.module.Error
         # Wrong parameters are a fault of the program, not a failure of the store: the same call never succeeds later.
         self._faults: tuple[type[Exception], ...] = (driver.module.ProgrammingError, driver.module.InterfaceError)
@@ -245,17 +228,12 @@ class SqliteDatabase(Database):
         Raises `StoreInUse`, `StoreUnwritable`, `StoreDamaged`, `SchemaTooNew` or `StorageError`, each saying what to
         do.
         """
+        prepare = partial(
+            _prepare_writer, path=path, known=known or migrations(), now=now, durability=durability,
+            checked_at_start=checked_at_start,
+        )  # fmt: skip
         opening = asyncio.create_task(
-            cls._open(
-                path,
-                now=now,
-                durability=durability,
-                driver=driver or drivers.best(),
-                known=known or migrations(),
-                read_seconds=read_seconds,
-                checked_at_start=checked_at_start,
-                keys=keys or sealing.path_of(path),
-            )
+            cls._open(path, driver or drivers.best(), prepare, read_seconds, keys or sealing.path_of(path))
         )
         try:
             return await asyncio.shield(opening)
@@ -269,24 +247,18 @@ class SqliteDatabase(Database):
     async def _open(
         cls,
         path: Path,
-        *,
-        now: int,
-        durability: Durability,
         driver: drivers.Driver,
-        known: list[Migration],
+        prepare: Callable[..., tuple[bool, list[str]]],
         read_seconds: float,
-        checked_at_start: int,
         keys: Path,
     ) -> SqliteDatabase:
         lock = _locked(path)
         error: type[Exception] = driver.module.Error
         opened: list[_Connection] = []
-
         try:
             seal = Seal(keys)
             opened.append(await _connect(path, driver))
-            prepare = partial(_prepare_writer, path=path, known=known, error=error, now=now, durability=durability)
-            checked, damaged = await opened[0].call(partial(prepare, checked_at_start=checked_at_start))
+            checked, damaged = await opened[0].call(partial(prepare, error=error))
             for _ in range(_READERS):
                 opened.append(await _connect(path, driver, read_seconds=read_seconds))
                 await opened[-1].call(_prepare_reader)
@@ -308,19 +280,27 @@ class SqliteDatabase(Database):
             database._check = asyncio.create_task(database._look(free_pages=False))
         return database
 
-    async def write(self, act: Callable[[Transaction], T], *, keys: Keys | None = None, durable: bool = True) -> T:
+    async def write(
+        self,
+        act: Callable[[Transaction], T],
+        *,
+        keys: Keys | None = None,
+        durable: bool = True,
+        single: bool = False,
+    ) -> T:
         """Runs `act` as one transaction. Any exception it raises rolls back the whole transaction.
 
         Raises `StoreDamaged` without trying if the store is known to be damaged.
         """
-        return await self._write(rehearsed(act) if self.twice else act)
+        return await self._write(rehearsed(act) if self.twice else act, single=single)
 
-    async def _write(self, act: Callable[[SqliteTransaction], T]) -> T:
+    async def _write(self, act: Callable[[SqliteTransaction], T], *, single: bool = False) -> T:
         if self.damage is not None:
             raise StoreDamaged(self.damage)
 
         def run(connection: sqlite3.Connection) -> T:
-            result = _committed(connection, act, self.seal)
+            with _transaction(connection, begins=not single):
+                result = act(SqliteTransaction(connection, self.seal))
             self._shorten_log(connection)
             return result
 
@@ -409,7 +389,6 @@ class SqliteDatabase(Database):
 
     @property
     def wal_bytes(self) -> int:
-        """The size of the write-ahead log, which lies beside the file until it is emptied."""
         try:
             return self._log_path.stat().st_size
         except FileNotFoundError:
@@ -417,7 +396,6 @@ class SqliteDatabase(Database):
 
     @property
     def oldest_read_seconds(self) -> float:
-        """The time in seconds that the oldest current read has been running; 0 without one."""
         return max(connection.busy_seconds for connection in self._readers)
 
     async def _close(self) -> None:
@@ -431,17 +409,10 @@ class SqliteDatabase(Database):
     async def _log_emptied(self, seconds: float) -> bool:
         """Empties the log as soon as it has no readers. Writers get their turn between the attempts."""
 
-        def attempt(connection: sqlite3.Connection) -> bool:
-            connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
-            try:
-                return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
-            finally:
-                connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
-
         until = time.monotonic() + seconds
         while True:
             try:
-                if await self._writer.call(attempt):
+                if await self._writer.call(_log_truncated):
                     return True
             except self._error as exc:
                 log.warning("store.log_held", path=str(self.path), reason=str(exc))
@@ -514,10 +485,7 @@ class SqliteDatabase(Database):
         if size < self._log_tried_at:
             return
         try:
-            connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
-            held = bool(connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0])
-            connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
-            reason = "somebody reads"
+            held, reason = not _log_truncated(connection), "somebody reads"
         except self._error as exc:
             held, reason = True, str(exc)
         self._log_tried_at = size + _LOG_STEP if held else _LONG_LOG
@@ -602,29 +570,39 @@ class _Connection(aiosqlite.Connection):
 
     @property
     def busy_seconds(self) -> float:
-        """The time in seconds that the current function has been running; 0 without one."""
         began = self._began
         return 0.0 if began is None else time.monotonic() - began
+
+
+def _log_truncated(connection: sqlite3.Connection) -> bool:
+    connection.execute(f"pragma busy_timeout = {_LOG_WAIT_MS}")
+    try:
+        return not connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
+    finally:
+        connection.execute(f"pragma busy_timeout = {_BUSY_MS}")
 
 
 def _vacuum(connection: sqlite3.Connection) -> None:
     connection.execute("vacuum")
 
 
-def _committed(connection: sqlite3.Connection, act: Callable[[SqliteTransaction], T], seal: Seal) -> T:
+@contextmanager
+def _transaction(connection: sqlite3.Connection, *, begins: bool = True) -> Iterator[None]:
+    """Makes a transaction of the block; without `begins` each of its statements is one of its own."""
     if connection.in_transaction:
         # A transaction that could not even be rolled back, because the disk failed.
         connection.execute("rollback")
-    connection.execute("begin immediate")
+    if begins:
+        connection.execute("begin immediate")
     try:
         with in_transaction():
-            result = act(SqliteTransaction(connection, seal))
-        connection.execute("commit")
+            yield
+        if begins:
+            connection.execute("commit")
     except BaseException:
         if connection.in_transaction:
             connection.execute("rollback")
         raise
-    return result
 
 
 def _consistent(connection: sqlite3.Connection, act: Callable[[Reader], T], seal: Seal | None = None) -> T:
@@ -691,7 +669,8 @@ def _prepare_writer(
     struck = [] if current else health.before_migration(connection, error)
     if struck:
         log.warning("index.damaged", tables=struck, now="making them anew from the rows")
-        _strike(connection, struck)
+        with _transaction(connection):
+            health.strike(connection, struck)
     migrate(connection, known, now=now)
     if struck:
         connection.execute("vacuum")
@@ -725,16 +704,6 @@ def _is_current(connection: sqlite3.Connection, known: list[Migration]) -> bool:
     return newest >= known[-1].version
 
 
-def _strike(connection: sqlite3.Connection, tables: Collection[str]) -> None:
-    connection.execute("begin immediate")
-    try:
-        health.strike(connection, tables)
-        connection.execute("commit")
-    except BaseException:
-        connection.execute("rollback")
-        raise
-
-
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """Returns our error for the driver's. The two SQLite modules share no exception classes."""
     text = str(error)
@@ -750,10 +719,6 @@ def _damage(path: Path, damaged: Sequence[str]) -> str:
         "still be read is. Stop Remora, keep a copy of the file with its -wal beside it, and put a backup in its "
         "place; without a backup, move it away to start empty."
     )
-
-
-def _nothing() -> None:
-    """Does nothing: the default of `Database.on_index_damage`."""
 
 
 def _locked(path: Path) -> FileLock:

@@ -32,7 +32,6 @@ class Migration:
 
 
 def migrations() -> list[Migration]:
-    """Returns all shipped migrations, oldest first."""
     found = [
         Migration(version=int(match[1]), name=match[2], sql=file.read_text("utf-8"))
         for file in resources.files("memory.store").joinpath("migrations").iterdir()

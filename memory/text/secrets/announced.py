@@ -146,13 +146,8 @@ def _look(word: str, kind: str, label: str) -> _Look:
     cjk = word[-1] >= "\u0e00" and word[-1].isalpha() and not "\u1200" <= word[-1] < "\u1380"
     # Short words occur inside longer ones.
     alone = (len(word) <= 4 and word.isascii() and kind != "code") or kind in (
-        "account",
-        "entry",
-        "pair",
-        "vendor",
-        "answer",
-        "cookie",
-    )
+        "account", "entry", "pair", "vendor", "answer", "cookie",
+    )  # fmt: skip
 
     def look(text: str, place: int) -> Iterator[_Span]:
         end = place + len(word)
@@ -213,7 +208,6 @@ def _behind(text: str, place: int, end: int, kind: str, *, cjk: bool) -> Iterato
 
 
 def _link(text: str, place: int, at: int, kind: str, *, first: bool, cjk: bool) -> re.Match[str] | None:
-    """Returns the link to a value from the word at `place`, or from `at` behind it."""
     if cjk:
         return pattern(_LINK_CJK).match(text, at)
     if first and kind in ("password", "open"):
@@ -325,7 +319,6 @@ def _is_password(  # noqa: PLR0911 - each kind of tie stands alone
     near: bool,
     tied: bool,
 ) -> bool:
-    """Returns whether the text at `span` is the password that the word at `place` announces."""
     value, after = text[slice(*span)], text[span[1] : span[1] + 1]
     if kind == "open" and not is_pass(text, place, value):
         return False

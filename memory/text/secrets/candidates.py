@@ -86,21 +86,14 @@ class _Kind(NamedTuple):
 
 @cache
 def _kinds() -> dict[str, _Kind]:
-    """Returns the kinds of words by name."""
     announcing: dict[str, set[str]] = {}
     for _, kind, some in ANNOUNCING:
         announcing.setdefault(kind, set()).update(some)
     merged = {
-        "password": "password line",
-        "open": "open pair",
-        "pin": "pin loosely",
-        "code": "code turns",
-        "key": "key phrase bearer wifi",
-        "answer": "answer",
-        "account": "account",
-        "entry": "entry",
+        "password": "password line", "open": "open pair", "pin": "pin loosely", "code": "code turns",
+        "key": "key phrase bearer wifi", "answer": "answer", "account": "account", "entry": "entry",
         "service": "vendor",
-    }
+    }  # fmt: skip
     kinds = {
         name: frozenset[str]().union(*(announcing[kind] for kind in some.split())) for name, some in merged.items()
     }
@@ -122,25 +115,10 @@ def _kinds() -> dict[str, _Kind]:
 
 @cache
 def _telling() -> int:
-    """Returns the bits of the kinds of words near which a secret may stand."""
     telling = [
-        "password",
-        "open",
-        "pin",
-        "code",
-        "key",
-        "answer",
-        "entry",
-        "service",
-        "user",
-        "opens",
-        "sets",
-        "asked",
-        "keeps",
-        "fresh",
-        "wifi",
-        "typed",
-    ]
+        "password", "open", "pin", "code", "key", "answer", "entry", "service", "user", "opens", "sets", "asked",
+        "keeps", "fresh", "wifi", "typed",
+    ]  # fmt: skip
     return sum(1 << nth for nth, name in enumerate(_kinds()) if name in telling)
 
 
@@ -159,7 +137,6 @@ def _starts(some: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _beginnings() -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the bits of the kinds of words by each beginning of their first letters, and by these letters whole."""
     begun, whole = defaultdict[str, int](int), defaultdict[str, int](int)
     for nth, kind in enumerate(_kinds().values()):
         for start in kind.starts or ():
@@ -182,7 +159,6 @@ def _kinds_at(start: str) -> tuple[tuple[int, _Kind], ...]:
 
 
 def _told(phrase: str) -> int:
-    """Returns a bit for each kind of word at the beginning of `phrase`."""
     bits, start = 0, phrase[:3].lower()
     for bit, kind in _kinds_at(start if start.isascii() else ""):
         if kind.pattern.match(phrase):
@@ -206,7 +182,6 @@ def _told_inside(word: str) -> int:
 
 
 def pieces(text: str) -> list[TellingWord]:
-    """Returns the words of a text; none if it is too long."""
     found: list[TellingWord] = []
     for match in _PIECE.finditer(text):
         if len(found) == _PIECES:
@@ -223,7 +198,6 @@ def pieces(text: str) -> list[TellingWord]:
 
 
 def candidates(text: str, some: list[TellingWord]) -> list[PossibleSecret]:
-    """Returns the pieces, parts and groups of pieces near a telling word that could be a secret."""
     starts = [piece.start for piece in some]
     near: list[bool] = []
     telling = [nth for nth, piece in enumerate(some) if piece.told & _telling()]
@@ -270,7 +244,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def description(text: str, some: list[TellingWord], candidate: PossibleSecret) -> Description:
-    """Returns the features of a candidate by name; missing ones are 0."""
     start, end, cut = candidate
     value = text[start:end]
     first, last = (bisect_left(some, (at,)) - 1 for at in (start + 1, end))
@@ -311,47 +284,33 @@ def _named(side: str, told: int) -> Description:
 
 
 def _look(value: str) -> Description:
-    """Returns the features of a value's look."""
     size, letters = len(value), sum(map(str.isalpha, value))
     digits, upper, signs = (sum(map(test, value)) for test in (str.isdigit, str.isupper, is_sign))
     got: Description = {
-        "size": size,
-        "digits": digits,
-        "upper": upper,
-        "signs": signs,
-        "share_digits": digits / size,
-        "lower": letters - upper,
-        "words": value.count(" ") + 1,
-        "classes": (letters > upper) + (upper > 0) + (digits > 0) + (signs > 0),
-        "mixed": digits > 0 and letters > 0,
-        "unlike": len(set(value)) / size,
-        "inner_upper": upper - value[0].isupper(),
+        "size": size, "digits": digits, "upper": upper, "signs": signs, "share_digits": digits / size,
+        "lower": letters - upper, "words": value.count(" ") + 1,
+        "classes": (letters > upper) + (upper > 0) + (digits > 0) + (signs > 0), "mixed": digits > 0 and letters > 0,
+        "unlike": len(set(value)) / size, "inner_upper": upper - value[0].isupper(),
         "switches": sum(one.isdigit() != other.isdigit() for one, other in pairwise(value)),
-        "ends_sign": value[-1] in "#*!",
-        "starts_sign": value[0] in "#*",
-        "cjk": "\u2e80" <= value[0] <= "\ud7a3",
+        "ends_sign": value[-1] in "#*!", "starts_sign": value[0] in "#*", "cjk": "\u2e80" <= value[0] <= "\ud7a3",
         "consonants": max(map(len, re.findall(r"(?i)[b-df-hj-np-tv-xz]+", value)), default=0),
         "rare": sum(char in "jqxzkw" for char in value.lower()) / size,
-    }
+    }  # fmt: skip
     return got | {f"like_{name}": 1 for name, shape in _SHAPES.items() if shape.fullmatch(value)}
 
 
 def _ties(text: str, start: int, end: int) -> Description:
-    """Returns the features of the text directly before and behind, and of the signs near it."""
     tie = text[max(0, start - 6) : start].rstrip(" *_`\"'“«「([{<\t")[-1:]
     rest = text[end : end + 4]
     next_ = rest.lstrip()[:1]
     near = text[max(0, start - 120) : end + 60]
     got: Description = {
-        "quoted": start > 0 and text[start - 1] in "\"'`“«「『",
-        "on_line": tie in ("", "\n"),
+        "quoted": start > 0 and text[start - 1] in "\"'`“«「『", "on_line": tie in ("", "\n"),
         "then_end": not rest.strip(" .!") or rest.lstrip(" *_`\"'”»」)]}>")[:1] in ("", "\n"),
         "line_end": not rest.strip(" .") or rest.lstrip(" ")[:1] == "\n",
-        "then_stop": rest[:1] in tuple(",.;!?)。，、"),
-        "then_sign": next_ in tuple("=:([{"),
+        "then_stop": rest[:1] in tuple(",.;!?)。，、"), "then_sign": next_ in tuple("=:([{"),
         "then_unit": next_ in tuple("%€$£°"),
         "foreign": text[start:end].isascii() and not text[max(0, start - 20) : start].isascii(),
-        "question": "?" in text[start : end + 60],
-        "code_signs": sum(map(near.count, "(){};=<>$\\")),
-    }
+        "question": "?" in text[start : end + 60], "code_signs": sum(map(near.count, "(){};=<>$\\")),
+    }  # fmt: skip
     return got | {f"tie_{nth}": 1 for nth, signs in enumerate(_TIES) if tie and tie in signs}

@@ -40,7 +40,6 @@ _FOLDED = _Folded({ord(char): char for char in "\t\n" + BARRIER} | {ord("\r"): "
 
 
 def folded(text: str) -> str:
-    """Returns `text` in the normal form."""
     return text.translate(_FOLDED)
 
 

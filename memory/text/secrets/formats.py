@@ -35,103 +35,25 @@ class Format(NamedTuple):
 
 
 _CASES = folded(any_of("cases"))
-_SPELT = folded(f"(?:(?:{_CASES}) )?(?:[a-z0-9]|{any_of('digits')}|{any_of('signs')})(?![a-z0-9])")
-#: A value on a command line, quoted or not.
-_ARGUMENT = r"""(?:"(?P<q>[^"\n]{3,200})"|'(?P<a>[^'\n]{3,200})'|(?P<v>[^\s"'`]{3,200}))"""
-_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-
-_FORMATS = (
-    Format("elevenlabs key", "sk_", rf"sk_[a-f0-9]{{48}}{_END}"),
-    Format("fly token", "fm2_", r"fm2_[A-Za-z0-9_+/=-]{40,}+"),
-    Format("pulumi token", "pul-", rf"pul-[a-f0-9]{{40}}{_END}"),
-    Format("notion token", "secret_", rf"secret_[A-Za-z0-9]{{43}}{_END}"),
-    Format("grafana token", "glc_ey", r"glc_ey[A-Za-z0-9_+/=-]{32,}+"),
-    Format("doppler token", "dp.st.", r"dp\.st\.[A-Za-z0-9_.-]{40,}+"),
-    Format("mailgun key", "key-", rf"key-[a-f0-9]{{32}}{_END}"),
-    Format("airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
-    Format("slack token", "xoxe.xox", r"xoxe\.xox[bp]-[0-9A-Za-z-]{20,}+"),
-    # Two to five base64url parts, the first of them a JSON object (RFC 7519, RFC 7516).
-    Format("json web token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,8000}+(?:\.[A-Za-z0-9_-]*+){0,3}+"),
-    Format("azure secret", "q~", rf"[A-Za-z0-9_~.-]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,34}}{_END}", 4),
-    Format("terraform token", ".atlasv1", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}+", 14),
-    Format(
-        "password hash", "$2a$ $2b$ $2y$ $6$ $5$ $y$ $apr1$ $argon2", r"(?<![^\s:'\"=])\$[a-z0-9]{1,8}\$[^\s:'\"]{20,}+"
-    ),
-    Format(
-        "session cookie", "sid= sessionid= session= PHPSESSID= JSESSIONID=", r"\w{3,10}=(?P<v>[A-Za-z0-9%_.+/=-]{24,}+)"
-    ),
-    # The secret key that people paste right behind its id: forty characters with only signs between them.
-    Format(
-        "aws secret",
-        "AKIA ASIA",
-        r"(?:AKIA|ASIA)[0-9A-Z]{16}[^A-Za-z0-9+/]{1,6}(?:secret[^A-Za-z0-9+/]{1,6})?"
-        r"(?=[a-z0-9+/]{0,39}[A-Z])(?=[A-Z0-9+/]{0,39}[a-z])(?P<v>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=_-])",
-    ),
-)
-#: Formats with a telling part that may stand anywhere, with the secret behind it.
-_INSIDE = (
-    # PEM blocks (RFC 7468), with escaped line ends too. One that was cut off is masked as far as it is base64.
-    Format(
-        "private key",
-        "-----begin",
-        rf"-----BEGIN {_NAME}(?:(?:[^-]|-(?!----))*+-----END {_NAME}|(?:(?:\s|\\[nr]){{0,4}}[A-Za-z0-9+/=]{{20,}}+)*+)",
-    ),
-    # The private half of a key file of PuTTY.
-    Format(
-        "private key", "private-lines:", r"(?i:private-lines:) ?[0-9]{1,3}\s{1,2}(?P<v>(?:[A-Za-z0-9+/=]{20,80}\s?)+)"
-    ),
-    Format("webhook token", "webhooks/ interactions/", r"[a-z]{8,12}/[0-9]{15,21}/(?P<v>[A-Za-z0-9_-]{30,}+)"),
-    Format(
-        "webhook token",
-        "hooks.slack",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v>[A-Za-z0-9_/-]{20,}+)",
-    ),
-    Format("azure signature", "sig=", r"sig=(?P<v>[A-Za-z0-9%+/=_-]{40,}+)"),
-    Format("aws signature", "x-amz-signature=", r"(?i:x-amz-signature=)(?P<v>[0-9a-f]{64})"),
-    Format("google signature", "x-goog-signature=", r"(?i:x-goog-signature=)(?P<v>[0-9a-f]{64,}+)"),
-    # Spelt out, sign by sign: "capital A, small r, dollar sign, nine".
-    Format(
-        "password",
-        " ".join(sorted(words("cases"))),
-        rf"(?i:{_SPELT}(?:[ ,.-]{{1,3}}(?:and |then )?{_SPELT}){{3,20}}+)",
-    ),
-    Format("password", "auth=(", r"""auth=\(\s?["'][^"'\n]{1,80}["'],\s?["'](?P<v>[^"'\n]{3,200})["']"""),
-    Format("password", "securestring", r"""(?i:securestring)(?:\s-\w{1,20}){0,2}\s["'](?P<v>[^"'\n]{3,200})["']"""),
-    Format("password", "wifi:", r"(?i:wifi:)[^\n]{0,200}?(?<=[:;])P:(?P<v>(?:\\.|[^;\\\n]){1,100})"),
-    Format("password", "/user:", rf"/user:\S{{1,60}} (?!/){_ARGUMENT}"),
-    Format("password", "\\\\", rf"\\\\[^\s\\]{{1,60}}\\\S{{1,60}} (?!/){_ARGUMENT}(?= /user:)"),
-)
+#: What stands for itself in the expressions of formats.yaml.
+_NAMED = {
+    "@END@": _END,
+    "@NAME@": r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",
+    "@ARGUMENT@": r"""(?:"(?P<q>[^"\n]{3,200})"|'(?P<a>[^'\n]{3,200})'|(?P<v>[^\s"'`]{3,200}))""",
+    "@SPELT@": folded(f"(?:(?:{_CASES}) )?(?:[a-z0-9]|{any_of('digits')}|{any_of('signs')})(?![a-z0-9])"),
+    "@CASES@": " ".join(sorted(words("cases"))),
+}
 
 
-#: Options of programs that take a password: the programs, the spellings of the option, and the value behind it.
-_OPTIONS = (
-    (
-        r"curl|wget|https?|lftp",
-        " -u -a --user --proxy-user --auth",
-        (
-            r"[ =]?(?:'[^\s:']{1,80}:(?P<a>[^'\n]{2,200})'|\"[^\s:\"]{1,80}:(?P<q>[^\"\n]{2,200})\""
-            r"|[^\s:,'\"]{1,80}[:,](?P<v>[^\s'\"]{2,200}))"
-        ),
-    ),
-    (r"mysql\w*|mariadb\w*|7z\w?|u?n?rar", " -p", _ARGUMENT),
-    (
-        r"sshpass|login|mongo\w*|(?:un)?zip|sqlcmd|rdesktop|ssh-keygen|keytool|gpg|az|openssl|pscp|plink|htpasswd",
-        " -p -P -N --pw -passin -passout -storepass -keypass",
-        rf"[ =]{_ARGUMENT}",
-    ),
-    (
-        r"\S+",
-        (
-            " --password --passwd --pass --token --api-key --secret --access-token --auth-token --client-secret"
-            " --passphrase"
-        ),
-        rf"[ =](?![<$({{-]|(?:flag|option|is|and|or|to|argument|param\w*|was|with|for|in|from)\b){_ARGUMENT}",
-    ),
-    (r"openssl", " -k", rf" {_ARGUMENT}"),
-    (r"redis-cli", " -a --pass", rf"[ =]{_ARGUMENT}"),
-    (r"ldap\w*", " -w", rf"[ ]?{_ARGUMENT}"),
-    (r"smbclient|rpcclient", " -U --user", r"[ =]?['\"]?[^\s%'\"]{1,60}%(?P<v>[^\s'\"]{3,80})"),
-)
+def _written(source: str) -> str:
+    for name, meaning in _NAMED.items():
+        source = source.replace(name, meaning)
+    return source
+
+
+def _listed(name: str) -> Iterator[Format]:
+    for label, openings, source, *back in _DATA[name]:
+        yield Format(label, _written(openings), _written(source), *back)
 
 
 def _prefixed() -> Iterator[Format]:
@@ -146,15 +68,15 @@ def openings() -> Iterator[tuple[str, Callable[[str, int], Iterator[Span]]]]:
 
     One in lower case stands for any case.
     """
-    for format_ in (*_prefixed(), *_FORMATS):
+    for format_ in (*_prefixed(), *_listed("formats")):
         yield from ((one, _look(format_, START)) for one in format_.openings.split())
     for label, literals in _LIBRARY.items():
         yield from ((one, _library_look(label)) for one in literals.split())
-    for format_ in _INSIDE:
+    for format_ in _listed("inside"):
         yield from ((one, _look(format_, "")) for one in format_.openings.split())
-    for programs, options, value in _OPTIONS:
+    for programs, options, value in _DATA["options"]:
         for option in options.split():
-            yield f" {option}", _option_look(programs, option, value)
+            yield f" {option}", _option_look(programs, option, _written(value))
 
 
 def _option_look(programs: str, option: str, value: str) -> Callable[[str, int], Iterator[Span]]:
@@ -254,7 +176,6 @@ _ENDINGS = (
 
 
 def ended(text: str) -> Iterator[Iterator[tuple[int, Span | None]]]:
-    """Yields for each of them whose sign is in the text its places, each with the secret's start, end and label."""
     for label, sign, source, backs in _ENDINGS:
         if sign in text:
             look, pattern = _library_look(label, *backs), re.compile(source, re.ASCII)

@@ -38,7 +38,6 @@ class SecretTrees(NamedTuple):
 
 
 def likely(text: str) -> list[tuple[int, int, str]]:
-    """Returns start, end and label of the likely secrets, besides those that rules find."""
     some = pieces(text)
     # Words beside a secret that was found already are talk about it.
     marked = BARRIER in text
@@ -59,7 +58,6 @@ def likely(text: str) -> list[tuple[int, int, str]]:
 
 
 def worths(described: Sequence[Description], learned: SecretTrees) -> list[float]:
-    """Returns the score of each description; above 0 a secret is more likely than not."""
     asked = [nth for nth, one in enumerate(described) if not _is_talk(one)]
     found = [-inf] * len(described)
     if not asked:

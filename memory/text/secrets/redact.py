@@ -13,7 +13,7 @@ masked as one: the unread part may be a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import count
 from typing import Final, TypeAlias
@@ -50,7 +50,6 @@ def redact(text: str) -> str:
 
 
 def by_rules(text: str) -> str:
-    """Returns `text` with the secrets that rules find masked, without the learned ones."""
     return _masked(text, lambda _: [])[0]
 
 
@@ -60,7 +59,6 @@ def secrets_in(text: str) -> list[str]:
 
 
 def openings() -> tuple[str, ...]:
-    """Returns all beginnings of secrets and all words that announce one, for measurements."""
     return tuple(one[1] for some in _looks().values() for one in some[:1])
 
 
@@ -85,18 +83,10 @@ def _masked(text: str, likely: Callable[[str], list[_Span]]) -> tuple[str, list[
 
 
 def _spans(text: str) -> list[_Span]:
-    """Returns start, end and label of every secret, disjoint and in order."""
     plain, places = folded_with_places(text)
     found: list[tuple[int, int, int, str]] = []
     end = min(_collect(looks, found, len(plain)) for looks in (_opened(plain), *_shaped(plain)))
-    spans: list[_Span] = []
-    for start, _, stop, label in sorted(found):
-        if start >= end:
-            break
-        if spans and start < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]), spans[-1][2])
-        else:
-            spans.append((start, stop, label))
+    spans = _merged((start, stop, label) for start, _, stop, label in sorted(found) if start < end)
     if end < len(plain):
         # A place may lie behind the beginning of its secret, so go back to a gap between words.
         gap = re.compile(r"\S{0,200}\Z").search(plain, max(0, end - 200), end)
@@ -108,19 +98,23 @@ def _spans(text: str) -> list[_Span]:
 def _likely_spans(text: str, likely: Callable[[str], list[_Span]]) -> list[_Span]:
     """Returns start, end and label of the likely secrets in a text without one that a rule finds."""
     plain, places = folded_with_places(text)
+    return [(places[start], places[end], label) for start, end, label in _merged(sorted(likely(plain)))]
+
+
+def _merged(found: Iterable[_Span]) -> list[_Span]:
+    """Returns spans in order, those that overlap as one with the label of the first."""
     spans: list[_Span] = []
-    for start, end, label in sorted(likely(plain)):
+    for start, end, label in found:
         if spans and start < spans[-1][1]:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]), spans[-1][2])
         else:
             spans.append((start, end, label))
-    return [(places[start], places[end], label) for start, end, label in spans]
+    return spans
 
 
 def _collect(
     looks: Iterator[tuple[int, int, int, _Span | None]], found: list[tuple[int, int, int, str]], end: int
 ) -> int:
-    """Adds the finds of `looks`, with their ranks. Returns the place up to which the stock lasted, at most `end`."""
     stock = _STOCK
     for place, rank, cost, span in looks:
         stock -= cost
@@ -178,7 +172,6 @@ def _looks() -> dict[str, list[tuple[int, str, _Look]]]:
 
 @cache
 def _first_word() -> int:
-    """Returns the rank from which on openings are announcing words."""
     return len(list(formats.openings()))
 
 

@@ -132,7 +132,6 @@ def _stands_alone(text: str, start: int, end: int, length: int) -> bool:
 
 
 def _replaced(text: str, spans: Sequence[_Span]) -> str:
-    """Returns `text` with a mark in place of each span, or of those that touch."""
     kept: list[str] = []
     last = 0
     for start, end in spans:

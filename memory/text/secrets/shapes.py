@@ -56,7 +56,6 @@ def _goes_on(match: re.Match[str], at: int) -> bool:
 
 
 def _iban(match: re.Match[str]) -> tuple[int, int] | None:
-    """Returns the span of an account of its country's length, if its check digits are right (ISO 13616)."""
     places = [i for i, char in enumerate(match.group()) if char.isalnum()]
     length = _IBAN_LENGTHS.get(match.group()[:2].upper(), 99)
     if length > len(places) or _goes_on(match, places[length - 1] + 1):
@@ -134,7 +133,6 @@ def _spaced(match: re.Match[str]) -> bool:
 
 
 def _grouped(match: re.Match[str]) -> bool:
-    """Returns whether groups of four in base 32 are a key to be typed in, because a word for one is near."""
     told = pattern(any_of("typed")).search(match.string, max(0, match.start() - 80), match.end() + 40)
     return told is not None and sum(any(map(str.isdigit, group)) for group in match.group().split()) > 1
 

@@ -11,7 +11,6 @@ from memory.text.secrets.vocabulary import any_of, pattern
 
 
 def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields digits beside a word for typing them and a word for the thing that they open."""
     for match in re.compile(r"(?<![\w.,:/-])[#*]?(?P<v>[0-9](?: [0-9]){2,7}|[0-9]{3,8})#?(?![\w%]|[.,:/-]\d)").finditer(
         text, max(0, place - 30), end + 20
     ):
@@ -22,7 +21,6 @@ def entered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def cookies(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the values in a cookie header that could be a session."""
     line = re.compile(r": ?[^\n]{0,2000}").match(text, end)
     for match in re.compile(r"=([A-Za-z0-9%_.+/=-]{16,})").finditer(text, end, line.end() if line else end):
         if mixed(match[1]):
@@ -30,7 +28,6 @@ def cookies(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def answered(text: str, place: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yields the answer to a question that proves a person's identity."""
     match = re.compile(r" ?(?:[:=→>-]+|is|ist|es|est|è)? ?[\"“«]?(?P<v>[^\n,.;\"”»]{3,60})").match(text, end)
     if match and pattern(any_of("questions")).search(text, max(0, place - 120), place):
         yield match.span("v")
@@ -45,7 +42,6 @@ def turns(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def issued(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yields keys near the name of their vendor: long, with digits and letters, and not named as a hash."""
     for match in re.compile(r"(?<![\w/.=-])(?:[0-9a-f]{32,64}|[A-Za-z0-9_-]{24,80})(?![\w./-])").finditer(
         text, end, end + 160
     ):
@@ -66,7 +62,6 @@ def paired(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def columns(text: str, place: int, end: int, kind: str) -> Iterator[tuple[int, int]]:
-    """Yields the cells under a word that heads a column."""
     if kind not in ("password", "open", "pin", "key"):
         return
     if not re.compile(r'[^\W\d_]{0,7}[ "*`]*[\t|;,\n]').match(text, end):
@@ -105,7 +100,6 @@ def _cells(text: str, start: int, stop: int, separator: str) -> list[tuple[int, 
 
 
 def listed(text: str, end: int, kind: str) -> Iterator[tuple[int, int]]:
-    """Yields the values of a list: each on a line or part of a line, with its purpose before it."""
     if kind not in ("password", "open", "pin", "loosely"):
         return
     several = kind == "loosely" or text[end : end + 1] in ("s", "n", "e", "y", "и")

@@ -53,7 +53,6 @@ _OPENS = rf"(?<![^\W\d_])(?:{any_of('opens')})|{any_of('opens_cjk')}"
 
 
 def stretch(text: str, start: int, bare: str, kind: str) -> tuple[int, int] | None:
-    """Returns start and end of the value at `start`, in quotes or not."""
     if kind == "header":
         scheme = pattern(r"""(?:\\?["'])?(?:bearer|basic|token|bot|digest|apikey) {1,3}""").match(text, start)
         start = scheme.end() if scheme else start
@@ -135,7 +134,6 @@ def stands_out(value: str, words: list[str]) -> bool:
 
 
 def classes(value: str) -> int:
-    """Returns the number of classes that a value mixes: small letters, capitals, digits and signs."""
     return sum(any(map(test, value)) for test in (str.islower, str.isupper, str.isdigit, is_sign))
 
 
@@ -152,7 +150,6 @@ def is_pass(text: str, place: int, value: str) -> bool:
 
 
 def counted(text: str, end: int) -> bool:
-    """Returns whether a unit of measure follows the number."""
     return _MEASURE.match(text, end) is not None
 
 

@@ -11,7 +11,6 @@ from memory.text.secrets.folding import folded
 
 
 def data(name: str) -> dict[str, Any]:
-    """Returns the content of a file beside this one."""
     held: dict[str, Any] = shipped("memory.text.secrets", name)
     return held
 
@@ -25,7 +24,6 @@ ANNOUNCING: Final = [
 
 
 def tree(words: list[str]) -> str:
-    """Returns a pattern for the longest of these words, which reads their common beginnings once."""
     branches: dict[str, list[str]] = {}
     for opening in words:
         if opening:
@@ -36,18 +34,15 @@ def tree(words: list[str]) -> str:
 
 @cache
 def any_of(name: str) -> str:
-    """Returns a pattern for any of the words or patterns under `name`, without a group of its own."""
     some = _WORDS[name].split(", ")
     return "|".join(some) if has_patterns(name) else tree(some)
 
 
 def has_patterns(name: str) -> bool:
-    """Returns whether `name` has patterns, not only words."""
     return re.search(r"[\\(\[?{]", _WORDS[name]) is not None
 
 
 def words(name: str) -> frozenset[str]:
-    """Returns the words under `name`, in the normal form."""
     return frozenset(folded(_WORDS[name]).split(", "))
 
 

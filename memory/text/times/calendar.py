@@ -43,7 +43,6 @@ _AROUND: Final = {"christmas": (1, 1), "national_cn": (0, 6), "labour_cn": (0, 4
 
 
 def a_day(day: date) -> Days:
-    """Returns a single day."""
     return Days(day, day, "day")
 
 
@@ -54,7 +53,6 @@ def week_at(today: date, weeks: int) -> Days:
 
 
 def weekend_at(today: date, weeks: int) -> Days:
-    """Returns the Saturday and Sunday of `week_at(today, weeks)`."""
     monday = week_at(today, weeks).first
     return Days(monday + timedelta(days=5), monday + timedelta(days=6), "days")
 
@@ -69,7 +67,6 @@ def month_at(today: date, months: int, *, length: int = 1) -> Days:
 
 
 def year_at(year: int) -> Days:
-    """Returns January 1 to December 31 of a year."""
     return Days(date(year, 1, 1), date(year, 12, 31), "year")
 
 
@@ -91,12 +88,10 @@ def whole(today: date, steps: int, unit: str) -> Days:
 
 
 def season(begin: int, year: int) -> Days:
-    """Returns the season that begins with the month `begin` of a year."""
     return month_at(date(year, begin, 1), 0, length=3)
 
 
 def holiday(name: str, year: int) -> date:
-    """Returns the day of a holiday in a year."""
     if name in _EASTER:
         return easter(year) + timedelta(days=_EASTER[name])
     if name == "thanksgiving":
@@ -115,12 +110,10 @@ def around_holiday(name: str, year: int) -> Days:
 
 
 def latest_weekday(today: date, weekday: int) -> date:
-    """Returns the last such weekday before today."""
     return today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
 
 
 def coming_weekday(today: date, weekday: int) -> date:
-    """Returns the first such weekday after today: people who mean today say "today"."""
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
@@ -151,7 +144,6 @@ def nearest_year(today: date, in_year: InYear, *, ahead: bool) -> Days:
 
 
 def shifted(day: date, days: float) -> date:
-    """Returns the day `days` later, or the end of the calendar."""
     return date.fromordinal(min(max(day.toordinal() + round(days), date.min.toordinal()), date.max.toordinal()))
 
 
@@ -171,7 +163,6 @@ def counted(today: date, amount: float, unit: str) -> Days:
 
 
 def slack(amount: float, unit: str) -> int:
-    """Returns the number of days that "N units ago" may be off, at most; the figures are chosen, not measured."""
     if unit == "day":
         return int(amount // 5)
     if unit == "week":

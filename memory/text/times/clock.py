@@ -43,17 +43,14 @@ def is_in_calendar(moment: int) -> bool:
 
 
 def local_date(moment: int, timezone: str) -> date:
-    """Returns the date at `moment` in `timezone`, as `local_time` does."""
     return local_time(moment, timezone).date()
 
 
 def midnight(moment: int, timezone: str) -> int:
-    """Returns when the day of `moment` began in `timezone`."""
     return beginning_of(local_date(moment, timezone), timezone)
 
 
 def moments(first: date, last: date, timezone: str) -> tuple[int, int]:
-    """Returns when the days `first` to `last` begin in `timezone` and, excluded, when they end."""
     return beginning_of(first, timezone), end_of(last, timezone)
 
 

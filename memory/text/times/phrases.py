@@ -100,7 +100,6 @@ def read_time(text: str, *, language: str, now: datetime) -> Reading | Unclear |
 
 
 def languages(text: str, language: str) -> Iterator[str]:
-    """Yields the languages in which to read a text: the expected one, that of its script, English."""
     if len(text) > _LONGEST:
         return
     found = [language] if language in LANGUAGES else []
@@ -117,7 +116,6 @@ def _most_explained(readings: list[tuple[int, Reading | Unclear]]) -> Reading | 
 
 
 def _request(folded: str, words: Table) -> list[tuple[int, int]]:
-    """Returns the spans of the words that ask for a reminder, and of a greeting before them; none without a request."""
     if words.text("not_request").search(folded):
         return []
     greeting = [match.span()] if (match := words.text("greeting").match(folded)) else []
@@ -143,7 +141,6 @@ def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
 def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
-    """Returns the number of characters that the language explains, and its reading."""
     reader = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
     pieces = reader.pieces(_without(folded, request))
     used = _meant(pieces)

@@ -124,7 +124,6 @@ class PieceReader:
         self._days = DayReader(table, today, looks="ahead", month_first=month_first)
 
     def pieces(self, text: str) -> list[Piece]:
-        """Returns the pieces of `text` (folded) that explain the most of it with the fewest pieces."""
         found: list[Piece] = []
         for meaning, key, match in self._table.find(text):
             if meaning == "length" or match.end() == match.start():
@@ -296,14 +295,12 @@ class PieceReader:
 
 
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
-    """Returns the parts of a rule for a day of the month; if a month lacks the day, it is the last one."""
     if day <= 28:
         return (("BYMONTHDAY", str(day)),)
     return (("BYMONTHDAY", ",".join(map(str, range(28, day + 1)))), ("BYSETPOS", "-1"))
 
 
 def yearly(day: date) -> Every:
-    """Returns the repetition of a date in every year."""
     return Every(
         "YEARLY",
         1,

@@ -45,7 +45,6 @@ class DayReader:
         self._month_first = month_first
 
     def read(self, meaning: str, key: str, match: re.Match[str]) -> Days:
-        """Returns the days that a match of a pattern means."""
         days: Days = getattr(self, f"_read_{meaning}")(key, match)
         return days
 
@@ -228,7 +227,6 @@ class DayReader:
         return Days(date(first, 1, 1), date(first + 9, 12, 31), "year")
 
     def _read_month_day(self, _key: str, match: re.Match[str]) -> Days:
-        """Reads "the 7th" as the nearest one."""
         day = self._number(match["d"])
         if not 1 <= day <= 31:
             raise ValueError("no such day")
@@ -277,7 +275,6 @@ class DayReader:
         return int(self._table.value("month", groups["month"])) if groups.get("month") else self._number(groups["mo"])
 
     def _written(self, first: int, second: int, key: str) -> tuple[int, int]:
-        """Returns month and day of a date in digits, by the order of language or place, or the possible one."""
         month_first = self._month_first if not key else key == "month"
         if first > 12 or second > 12:
             month_first = second > 12
@@ -285,7 +282,6 @@ class DayReader:
 
 
 def rule_of(meaning: str, key: str, match: re.Match[str]) -> Rule:
-    """Returns whether the days of a match are counted from today, recur, or are written in full."""
     groups = match.groupdict()
     if groups.get("y") or groups.get("era") or groups.get("decade"):
         return "written"

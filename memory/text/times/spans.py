@@ -160,25 +160,25 @@ def _atoms(text: str, day: date, looks: Looks, language: str | None, *, known: b
             by_language = {
                 code: [atom for atom in by_language[code] if _is_sure(text, atom, code)] for code in by_language
             }
-        codes = _meant(text, told, {code: _covered(folded, atoms, day) for code, atoms in by_language.items()})
+        codes = _meant(
+            text,
+            told,
+            {
+                code: sum(span.end - span.start for span in _bounded(folded, atoms, day))
+                for code, atoms in by_language.items()
+            },
+        )
     if len(codes) == 1:
         return by_language[codes[0]]
     return _joined(folded, _narrowed(folded, _longest([atom for code in codes for atom in by_language[code]])), looks)
 
 
 def _is_sure(text: str, atom: _Atom, code: str) -> bool:
-    """Returns whether a word in a text of no known language is one of this language: "hier" may be German for here."""
     word = text[atom.start : atom.end]
     return word == text.strip() or not is_common_in_another(word, code)
 
 
-def _covered(folded: str, atoms: list[_Atom], day: date) -> int:
-    """Returns the number of characters that a language explains."""
-    return sum(span.end - span.start for span in _bounded(folded, atoms, day))
-
-
 def _tongues(folded: str) -> list[str]:
-    """Returns the languages whose scripts stand in a text; digits are of all of them."""
     kana, han = _KANA.search(folded) is not None, _HAN.search(folded) is not None
     others = _OTHERS.search(folded) is not None
     return [code for code in LANGUAGES if {"zh": han and not kana, "ja": han or kana}.get(code, others)]
@@ -272,7 +272,6 @@ def _inside(inner: _Atom, outer: _Atom) -> _Atom | None:
 
 
 def _surer(before: _Atom, after: _Atom) -> _Atom | None:
-    """Returns the date, not the weekday, if the two stand side by side and disagree: "Friday, May 7"."""
     for weekday, other in ((before, after), (after, before)):
         if weekday.cycle == _A_WEEK and other.cycle != _A_WEEK and other.first == other.last:
             return other
@@ -280,7 +279,6 @@ def _surer(before: _Atom, after: _Atom) -> _Atom | None:
 
 
 def _again(atom: _Atom, day: date, fits: Callable[[Days], bool], looks: Looks = "back") -> _Atom | None:
-    """Returns `atom` read again as the latest one up to `day`, or the next from it on, if that fits."""
     # A weekday is read as strictly before the day, so it is read a day later first; months and days may fall on the
     # day.
     for away in (1, 0):

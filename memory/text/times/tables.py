@@ -88,24 +88,20 @@ class Table:
                 self._compiled(section, meaning, template)
 
     def around(self, name: str) -> re.Pattern[str]:
-        """Returns a pattern for the words around a day, such as "since"; one that fits nothing if there are none."""
         return self._around_days[name]
 
     def whole(self, text: str, meanings: tuple[str, ...]) -> Iterator[tuple[str, str, re.Match[str]]]:
-        """Yields the patterns of some meanings that fit the whole text."""
         for meaning, key, pattern in self._worth_trying(text, "meanings", meanings):
             if match := pattern.fullmatch(text):
                 yield meaning, key, match
 
     def value(self, name: str, text: str) -> Any:
-        """Returns the value of a word in its list; raises `ValueError` if it isn't there."""
         for value, pattern in self._values(name):
             if pattern.fullmatch(text):
                 return value
         raise ValueError(f"not a {name}: {text!r}")
 
     def values(self, name: str, text: str) -> list[Any]:
-        """Returns the values of that list's words in `text`, in order."""
         found: dict[int, tuple[int, Any]] = {}
         for value, pattern in self._values(name):
             for match in pattern.finditer(text):
@@ -155,7 +151,6 @@ class Table:
         return fold(spoken.format(text)) if spoken else None
 
     def text(self, name: str) -> re.Pattern[str]:
-        """Returns a pattern by its name, such as the beginnings of a request or the words left at an edge."""
         return self._named[name]
 
     @cached_property
@@ -176,7 +171,6 @@ class Table:
 
     @cache  # noqa: B019 - tables live as long as the process
     def _patterns(self, section: Section) -> tuple[dict[str, list[int]], list[tuple[str, str, str]]]:
-        """Returns for each text that patterns need the numbers of these, and each pattern: meaning, key, template."""
         patterns = [
             (meaning, str(key), template)
             for meaning, keyed in self._sections[section].items()
@@ -191,7 +185,6 @@ class Table:
 
     @cache  # noqa: B019
     def _compiled(self, section: Section, meaning: str, template: str) -> re.Pattern[str]:
-        """Returns a pattern when it is first tried: to compile all of a language takes a tenth of a second."""
         before, behind = ("", "")
         if section == "meanings":
             before, behind = self._affixes.get("date" if meaning in DATES else meaning, ("", ""))
@@ -310,5 +303,4 @@ def _folded(char: str) -> str:
 
 @cache
 def table(language: str) -> Table:
-    """Returns the table of a language."""
     return Table(part(language, "times"))

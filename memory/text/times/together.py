@@ -74,7 +74,6 @@ class _Pieces:
         self._part = self._one_part()
 
     def time(self) -> Reading:
-        """Returns the time; raises `Doubt`, or `ValueError` for a time that doesn't exist."""
         words, aheads = self._all(Word), self._all(Ahead)
         if words:
             raise Doubt(_gravest(words))
@@ -282,7 +281,6 @@ def _gravest(words: list[Word]) -> Reason:
 
 
 def _merged(everies: list[Every]) -> Every | None:
-    """Returns repetitions as one: "every two weeks" and "on Fridays", or Mondays and Thursdays."""
     if not everies:
         return None
     found = everies[0]

@@ -197,7 +197,6 @@ class _Reader:
         return None
 
     def _is_form(self, block: _Block) -> bool:
-        """Returns whether boxes here are choices, as in a questionnaire, not a to-do list."""
         return bool(block.headings) and self.day is None and self._day_above(block) is None and _is_profile(self.where)
 
     def _skip(self, where: str, text: str, why: str) -> None:
@@ -276,7 +275,6 @@ def _stands_alone(line: str) -> bool:
 
 
 def _plain(content: str) -> str:
-    """Returns the visible text of a block, in one line."""
     if len(content) > _INLINE_CHARS:
         return " ".join(content.split())
     parts: list[str] = []

@@ -249,7 +249,6 @@ def _text(raw: Mapping[str, Any]) -> str:
 
 
 def _beside(raw: Mapping[str, Any]) -> str:
-    """Returns a description of the media beside the words."""
     kind = _string(raw.get("media_type"))
     if emoji := _string(raw.get("sticker_emoji")):
         return f"[sticker {emoji[:10]}]"
@@ -275,7 +274,6 @@ def _is_command(raw: Mapping[str, Any], words: str) -> bool:
 
 
 def _author(value: object) -> str:
-    """Returns the user id of the author; empty if the author is not a user."""
     if isinstance(value, int) and not isinstance(value, bool):
         # Old exports have a bare number. Ids of chats and channels begin beyond the range of users' ids.
         return str(value) if 0 < value < 1 << 40 else ""
@@ -284,7 +282,6 @@ def _author(value: object) -> str:
 
 
 def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
-    """Returns the time of a message (milliseconds UTC); None if it can't be read."""
     unix = _number(raw.get("date_unixtime"))
     if unix and len(unix) <= 11:
         return int(unix) * 1_000
@@ -306,7 +303,6 @@ def _topics(talk: Talk) -> frozenset[str]:
 
 
 def _thread(number: str, parents: Mapping[str, str], topics: Collection[str]) -> str | None:
-    """Returns the topic of a message; None for the general one."""
     for _ in range(_TOPIC_STEPS):
         if not number or number in topics:
             break

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from agents.llm import (
 )
 from agents.spec import TurnSpec
 from agents.tools import Tool, ToolError
+from memory.text.secrets.redact import redact as masking
 from tests.kit.fakes import ScriptedModel, calls, says
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hi"),))
@@ -54,6 +56,7 @@ async def run(
     done: list[tuple[int, int, int]] | None = None,
     stored: list[Completion] | None = None,
     kept: list[int] | None = None,
+    redact: Callable[[str], str] = lambda text: text.replace("hunter2", "[secret]"),
 ) -> agent.Reply:
     async def keep_step(n: int, _completion: Completion) -> None:
         if kept is not None:
@@ -68,7 +71,7 @@ async def run(
         limits=TurnSpec(),
         steps=agent.TurnSteps(stored=stored or [], keep=keep_step),
         gauge=Gauge(),
-        redact=lambda text: text.replace("hunter2", "[secret]"),
+        redact=redact,
         on_text=None,
     )
 
@@ -216,6 +219,18 @@ async def test_secrets_in_what_the_model_writes_are_masked_before_anything_is_do
     model = ScriptedModel(calls(("add", '{"amount": 1, "note": "hunter2"}'), text="using hunter2"), "It is hunter2.")
     reply = await run(model)
     assert "hunter2" not in repr(reply)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("value", ["my password is hunter2x9", "mein Passwort ist Sonne123"])
+async def test_a_secret_beside_an_id_leaves_the_id(value: str, indent: int | None) -> None:
+    """Else the model is told that there is no such memory, and asks again for ever."""
+    for given in ({"id": "m_7k2pq4", "value": value}, {"value": value, "id": "m_7k2pq4"}):
+        for separators in ((", ", ": "), (",", ":")):
+            arguments = json.dumps(given, indent=indent, separators=separators)
+            reply = await run(ScriptedModel(calls(("correct_fact", arguments)), "Done."), redact=masking)
+            masked = json.loads(reply.traffic[0].tool_calls[0].arguments)
+            assert masked == {"id": "m_7k2pq4", "value": f"{value.rsplit(' ', 1)[0]} [secret: password]"}
 
 
 def test_a_completion_survives_its_json_form() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import languages
 from languages import LANGUAGES, has, part
 
-PARTS = ("language", "texts", "talk", "facts", "times", "claims", "wishes", "things")
+PARTS = ("language", "texts", "talk", "facts", "times", "occasions", "claims", "wishes", "things")
 
 
 def test_english_comes_first_and_each_language_has_every_part() -> None:

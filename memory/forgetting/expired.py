@@ -1,9 +1,10 @@
-"""Erases the messages and memories of chats that the bot left long enough ago.
+"""Erases what has expired: the messages and memories of chats that the bot left, and words said long ago.
 
-Invariants: a read lists the rows to erase, and short transactions erase them; each first checks whether the bot is
-still out of that chat, and notes that the files are to be scrubbed. If it is stopped at any point, the next run finds
+Invariants: a read lists the rows to erase, and short transactions erase them; each notes that the files are to be
+scrubbed, and first checks whether the bot is still out of that chat. If it is stopped at any point, the next run finds
 the rest. Messages and turns stay as empty rows, because others may point at them. Rows of other chats or owners are
-touched only if they were derived from rows that go.
+touched only if they were derived from rows that go. Memories learned from expired words stay and say "source erased";
+night jobs still process them, but nothing more is learned from the words. A running turn keeps its words.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
+from memory.forgetting import blanking
 from memory.jobs import runs
 from memory.learn import extractions
 from memory.mailbox import inbox, outbox
@@ -30,6 +32,8 @@ _TOGETHER: Final[dict[Rows, int]] = {
     "messages": 100, "turns": 100, "entities": 300, "memories": 50, "names": 1, "reminders": 500, "inbox": 500,
     "outbox": 500,
 }  # fmt: skip
+#: Message ids that one read of old words looks through, in some 20 ms.
+_LOOKED_AT: Final = 20_000
 #: Stored as the error of a turn or message that will never be answered.
 _LEFT: Final = "left"
 #: The sessions of a chat that hold messages: one that was wholly erased has no last message.
@@ -251,3 +255,49 @@ def _is_away(reader: Reader, identity_id: int, *, last_seen_at: int) -> bool:
         (identity_id, last_seen_at),
     )
     return row is not None
+
+
+# Words said long ago --------------------------------------------------------------------------------------------------
+
+
+async def erase_words(database: Database, *, before: int, now: int) -> int:
+    """Blanks messages of people and the bot said before a time (milliseconds UTC), in the indexes, too.
+
+    Returns the number of these messages. Raises `StorageError` and its subclasses; committed parts stay erased.
+    """
+    gone = 0
+    # A message committed meanwhile under a lower id is found the next time, which begins from the first id again.
+    newest = await database.read(history.newest_id)
+    for start in range(0, newest, _LOOKED_AT):
+        old = await database.read(partial(said_before, before=before, after=start))
+        for first in range(0, len(old), _TOGETHER["messages"]):
+            some = old[first : first + _TOGETHER["messages"]]
+            await database.write(partial(_blank_old, message_ids=some, now=now))
+            await index.keep_up(database)
+            gone += len(some)
+    await database.write(partial(_clear_beside, before=before, now=now))
+    return gone
+
+
+def said_before(reader: Reader, *, before: int, after: int) -> list[int]:
+    """Returns the next messages after the id `after` that have expired. Messages of running turns are left out."""
+    return reader.ids(
+        "select m.id from messages m where m.id > ? and m.id <= ? and m.said_at < ? and m.erased_at is null"
+        " and not exists (select 1 from turns t where t.id = m.turn_id and t.state = 'running') order by m.id",
+        (after, after + _LOOKED_AT, before),
+    )
+
+
+def _blank_old(tx: Transaction, *, message_ids: Sequence[int], now: int) -> None:
+    blanking.blank(tx, message_ids, now=now, by_age=True)
+    erasure.note_reworded(tx, now=now)
+
+
+def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
+    """Erases mail that never became part of history, and summaries of sessions whose words are all gone."""
+    failed = inbox.failed(tx, before=before)
+    inbox.blank(tx, failed)
+    unsent = outbox.drop_undelivered(tx, before=before)
+    summed_up = chats.drop_spent_summaries(tx, before=before)
+    if failed or unsent or summed_up:
+        erasure.note_reworded(tx, now=now)
