@@ -209,11 +209,7 @@ def exchange(
 
 
 async def _results_of(
-    offered: Sequence[Tool],
-    calls: Sequence[ToolCall],
-    results: _Results,
-    redact: Callable[[str], str],
-    n: int,
+    offered: Sequence[Tool], calls: Sequence[ToolCall], results: _Results, redact: Callable[[str], str], n: int
 ) -> list[str]:
     """Returns the results of a step's calls. Those side by side that change nothing are run at the same time."""
     told: dict[int, str] = dict.fromkeys(range(_MOST_CALLS, len(calls)), _TOO_MANY)

@@ -216,8 +216,7 @@ class Chain:
     def _order(self, wanted: str) -> list[Member]:
         """Returns the models in the order of asking: the `wanted` one first, but those that are failing last."""
         return sorted(
-            self._members,
-            key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted),
+            self._members, key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted)
         )
 
     async def _retried(
@@ -246,11 +245,7 @@ class Chain:
                 return await self._asked(member, request, screen)
 
         retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=enough,
-            wait=self._wait,
-            retry=retry_if_exception(worth_another_try),
-            reraise=True,
+            sleep=self._sleep, stop=enough, wait=self._wait, retry=retry_if_exception(worth_another_try), reraise=True
         )
         completion: Completion = await retrying(attempt)
         return completion

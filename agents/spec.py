@@ -543,10 +543,7 @@ class AgentSpec(Section):
 
     name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["assistant"])
     persona: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default=DEFAULT_PERSONA,
-        min_length=1,
-        max_length=20_000,
-        description="a text of 1 to 20000 characters",
+        default=DEFAULT_PERSONA, min_length=1, max_length=20_000, description="a text of 1 to 20000 characters"
     )
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)

@@ -282,10 +282,7 @@ async def answering(
     try:
         await router.take_up()
         sharing = [Sharing(store, router, takes_part=takes_part) for store in roster.each_store]
-        async with (
-            beside([clock.work() for clock in parts.clocks]),
-            beside([share.work() for share in sharing]),
-        ):
+        async with beside([clock.work() for clock in parts.clocks]), beside([share.work() for share in sharing]):
             yield router
     finally:
         taken_for_dead = any(store.memory.share.lost.is_set() for store in roster.each_store)

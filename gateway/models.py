@@ -159,8 +159,5 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
         return ModelAnswer(text=completion.text, spent=spent)
 
     return BackgroundModel(
-        complete=complete,
-        room=room,
-        tokens_per_day=spec.background.tokens_per_day,
-        seconds=spec.background.timeout,
+        complete=complete, room=room, tokens_per_day=spec.background.tokens_per_day, seconds=spec.background.timeout
     )

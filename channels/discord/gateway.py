@@ -22,14 +22,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
-from channels.base import (
-    ChannelError,
-    ChannelRefused,
-    ChannelUnavailable,
-    ChatKind,
-    Inbound,
-    Place,
-)
+from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, ChatKind, Inbound, Place
 from channels.discord.intake import ChannelLanes, Event
 from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
@@ -43,12 +36,7 @@ from channels.discord.payloads import (
     read,
     snowflake,
 )
-from channels.discord.rest import (
-    PORTAL,
-    DiscordRateLimited,
-    DiscordRefused,
-    no_entry,
-)
+from channels.discord.rest import PORTAL, DiscordRateLimited, DiscordRefused, no_entry
 from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, remember
 from channels.http import CONNECTION_ERRORS
 from channels.slots import Slots

@@ -16,15 +16,7 @@ from typing import Any
 
 import structlog
 
-from channels.base import (
-    ChannelError,
-    ChannelUnavailable,
-    CommandSpec,
-    Form,
-    Host,
-    Inbound,
-    NotTaken,
-)
+from channels.base import ChannelError, ChannelUnavailable, CommandSpec, Form, Host, Inbound, NotTaken
 from channels.discord.payloads import (
     DATA_LIMIT,
     EPHEMERAL,

@@ -16,17 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from channels.base import (
-    Attachment,
-    AttachmentKind,
-    Button,
-    CommandSpec,
-    Form,
-    Option,
-    Outbound,
-    Suggestion,
-    rows,
-)
+from channels.base import Attachment, AttachmentKind, Button, CommandSpec, Form, Option, Outbound, Suggestion, rows
 
 Json: TypeAlias = dict[str, Any]
 
@@ -149,11 +139,7 @@ def display(user: Json, member: Json | None = None) -> str:
 
 
 def read(
-    message: Json,
-    *,
-    tags: Sequence[str],
-    role: Callable[[str], str | None],
-    channel: Callable[[str], str | None],
+    message: Json, *, tags: Sequence[str], role: Callable[[str], str | None], channel: Callable[[str], str | None]
 ) -> MessageContent:
     """Returns the content of a person's message; `tags` are the mentions that mean the bot."""
     reference = message.get("message_reference") or {}

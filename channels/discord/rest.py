@@ -82,12 +82,7 @@ class Rest:
     """One bot's requests, over one HTTP session that lives while anybody uses it."""
 
     def __init__(
-        self,
-        token: str,
-        base_url: str,
-        *,
-        now: Callable[[], int],
-        sleep: Callable[[float], Awaitable[None]],
+        self, token: str, base_url: str, *, now: Callable[[], int], sleep: Callable[[float], Awaitable[None]]
     ) -> None:
         """`now` gives milliseconds UTC. Raises `ChannelRefused` for a token that can't be one."""
         self._token = token.strip()

@@ -28,17 +28,7 @@ from channels.base import (
     PlaceGone,
     TooLarge,
 )
-from channels.discord.payloads import (
-    EPHEMERAL,
-    FILE_LIMIT,
-    Json,
-    Ticket,
-    bare,
-    content,
-    made_at,
-    nonce,
-    snowflake,
-)
+from channels.discord.payloads import EPHEMERAL, FILE_LIMIT, Json, Ticket, bare, content, made_at, nonce, snowflake
 from channels.discord.rest import DiscordRefused, Rest
 
 log = structlog.get_logger(__name__)

@@ -21,16 +21,8 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 import structlog
-from aiogram.methods import (
-    AnswerCallbackQuery,
-    GetUpdates,
-    GetWebhookInfo,
-    SetWebhook,
-)
-from aiogram.types import (
-    CallbackQuery,
-    Update,
-)
+from aiogram.methods import AnswerCallbackQuery, GetUpdates, GetWebhookInfo, SetWebhook
+from aiogram.types import CallbackQuery, Update
 from pydantic import ValidationError
 
 from channels import markup

@@ -11,12 +11,7 @@ import re
 from collections.abc import Sequence
 
 from aiogram.methods import DeleteMyCommands, SetMyCommands
-from aiogram.types import (
-    BotCommand,
-    BotCommandScopeAllGroupChats,
-    BotCommandScopeAllPrivateChats,
-    BotCommandScopeChat,
-)
+from aiogram.types import BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, BotCommandScopeChat
 
 from channels.base import CommandSpec
 

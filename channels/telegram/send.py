@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import structlog
-from aiogram.methods import (
-    EditMessageText,
-    SendChatAction,
-    SendDocument,
-    SendMessage,
-    SendMessageDraft,
-    TelegramMethod,
-)
+from aiogram.methods import EditMessageText, SendChatAction, SendDocument, SendMessage, SendMessageDraft, TelegramMethod
 from aiogram.types import (
     BufferedInputFile,
     InlineKeyboardButton,

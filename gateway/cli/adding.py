@@ -425,10 +425,7 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
         click.echo(line)
     click.echo(f"Waiting {minutes:g} minutes for the code. Press Ctrl-C to stop.")
     return await pair(
-        bot,
-        code=code,
-        language=config.agents[config.default_agent].language,
-        say=partial(click.echo, err=True),
+        bot, code=code, language=config.agents[config.default_agent].language, say=partial(click.echo, err=True)
     )
 
 

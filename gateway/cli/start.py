@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 #: The log of terminal chats, in the data folder.
 _CHAT_LOG = "chat.log"
 CONFIG = click.option(
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    help="Path of config.yaml (default: $REMORA_CONFIG, …).",
+    "--config", "config_path", type=click.Path(path_type=Path), help="Path of config.yaml (default: $REMORA_CONFIG, …)."
 )
 AGENT = click.option(
     "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."

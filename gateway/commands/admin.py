@@ -64,8 +64,7 @@ async def agents(call: Call) -> None:
 async def dead(call: Call) -> None:
     number = f"[0-9]{{1,{_DIGITS}}}"
     await by_action(
-        call,
-        {"": ("", _list_dead), "purge": ("", _purge), "retry": (number, _send_again), "drop": (number, _drop)},
+        call, {"": ("", _list_dead), "purge": ("", _purge), "retry": (number, _send_again), "drop": (number, _drop)}
     )
 
 

@@ -286,13 +286,7 @@ async def _add_each(call: Call, readings: Sequence[Reading], *, private: bool) -
 
 
 def _made(
-    call: Call,
-    edits: Edits,
-    text: str,
-    due: ReminderTimes | None,
-    *,
-    private: bool,
-    kind: ReminderKind = "reminder",
+    call: Call, edits: Edits, text: str, due: ReminderTimes | None, *, private: bool, kind: ReminderKind = "reminder"
 ) -> Reminder | str:
     """Adds a reminder; returns the answer that there are too many if there are."""
     try:

@@ -271,10 +271,7 @@ class _Loader:
             if agent.name in RESERVED_AGENT_NAMES:
                 words = ", ".join(sorted(RESERVED_AGENT_NAMES))
                 self._report(
-                    agent.read,
-                    ("name",),
-                    "is a word that commands already use",
-                    f"choose a name other than {words}",
+                    agent.read, ("name",), "is a word that commands already use", f"choose a name other than {words}"
                 )
             other = first.setdefault(agent.name, agent)
             if other is not agent:

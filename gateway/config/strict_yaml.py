@@ -155,10 +155,7 @@ _SYNTAX: tuple[tuple[str, str, str], ...] = (
     ("while scanning an anchor", "a value starts with '&'", _QUOTES),
     ("tag", "a value starts with '!'", _QUOTES),
 )  # fmt: skip
-_OTHER_SYNTAX = (
-    "this is not valid YAML",
-    "check the indentation, quotes and brackets of this line and the one above",
-)
+_OTHER_SYNTAX = ("this is not valid YAML", "check the indentation, quotes and brackets of this line and the one above")
 
 
 class _UnreadableError(Exception):

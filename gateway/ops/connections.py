@@ -201,11 +201,7 @@ class _Connection(web.RequestHandler):
             self._wait()  # the connection is closed only when the last bytes are read
 
     def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answers what is no request of HTTP, without a log. Raises `ConnectionError` if an answer has begun."""
         if request.writer.output_size > 0:

@@ -97,13 +97,7 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
 class Worker:
     """Runs the night jobs of one store. `work` is its main loop; `renew` and `ask` wake it."""
 
-    def __init__(
-        self,
-        memory: Service,
-        agents: Sequence[Timetable],
-        *,
-        now: Callable[[], int],
-    ) -> None:
+    def __init__(self, memory: Service, agents: Sequence[Timetable], *, now: Callable[[], int]) -> None:
         """`now` gives milliseconds UTC."""
         self.agents = tuple(agents)
         self._memory = memory

@@ -8,15 +8,7 @@ from typing import Final
 from channels.base import Channel
 from gateway.config.loading import Config
 from gateway.ops.health import Report
-from gateway.page import (
-    admin_pages,
-    chat_pages,
-    command_forms,
-    me_pages,
-    memory_pages,
-    question_pages,
-    world_pages,
-)
+from gateway.page import admin_pages, chat_pages, command_forms, me_pages, memory_pages, question_pages, world_pages
 from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors

@@ -73,10 +73,7 @@ class Agent:
     @property
     def voice(self) -> Voice:
         return Voice(
-            name=self.spec.name,
-            persona=self.spec.persona,
-            rules=self.spec.rules,
-            remembers=self.spec.memory.enabled,
+            name=self.spec.name, persona=self.spec.persona, rules=self.spec.rules, remembers=self.spec.memory.enabled
         )
 
     def shares(self, room: int, tools: Sequence[ToolSpec]) -> Allotment:

@@ -16,17 +16,7 @@ from functools import partial
 import structlog
 
 from agents.spans import WorkTally, span
-from channels.base import (
-    Blocked,
-    Button,
-    Channel,
-    ChannelError,
-    EditGone,
-    File,
-    Moved,
-    Outbound,
-    Place,
-)
+from channels.base import Blocked, Button, Channel, ChannelError, EditGone, File, Moved, Outbound, Place
 from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody

@@ -16,14 +16,7 @@ from zoneinfo import ZoneInfo
 
 from agents import budget, prompt
 from agents.budget import Allotment
-from agents.llm import (
-    ChatMessage,
-    Picture,
-    Request,
-    Role,
-    ToolSpec,
-    calls_from_json,
-)
+from agents.llm import ChatMessage, Picture, Request, Role, ToolSpec, calls_from_json
 from agents.prompt import MemoryLine, Prompt, Tail, Uttered
 from channels.base import Inbound
 from gateway.pipeline.course import Agent, Course, Limits, in_words
@@ -128,10 +121,7 @@ class TurnRequest:
             return tuple(memory for memory in memories if self._line(memory, names) in shown)
 
         held = replace(
-            snapshot,
-            profile=entered(snapshot.profile),
-            known=entered(snapshot.known),
-            newer=entered(snapshot.newer),
+            snapshot, profile=entered(snapshot.profile), known=entered(snapshot.known), newer=entered(snapshot.newer)
         )
         items = tuple(
             replace(item, placed="unused")
