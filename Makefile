@@ -174,9 +174,11 @@ faults: venv
 	REMORA_NTH_STRIDE=1 $(BIN)/python -m pytest -q tests/integration/test_nth_failure.py
 	REMORA_MACHINE_STEPS=$${STEPS:-10000} $(BIN)/python -m pytest -q tests/integration/test_delivery_machine.py
 
-# Property tests with new random examples, a thousand each; `make check` always draws the same ones.
+# Property tests with new random examples, a thousand each, and 2,000 orders in which messages may be read; `make check`
+# always draws the same ones.
 fuzz: venv
 	REMORA_EXAMPLES=fuzz $(BIN)/python -m pytest -q -n auto tests/unit
+	REMORA_EXAMPLES=fuzz REMORA_ORDERS=2000 $(BIN)/python -m pytest -q tests/integration/test_order_of_reading.py
 
 # People tell, forget, link and unlink in 10,000 random steps; nobody may read what is not theirs.
 leaks: venv

@@ -149,6 +149,8 @@ class Reminded:
 class Request:
     """A single call of a model.
 
+    In `json_mode` the answer is JSON, of the `json_schema` where a server can hold to one.
+
     The fields from `said` on carry the person's bare words and memory as values, beside their rendering in `messages`,
     for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
     it ends, `reminders` the reminders to come, the next first. `attached` lists the labels of what came beside the
@@ -164,6 +166,7 @@ class Request:
     temperature: float | None = None
     max_tokens: int | None = None
     json_mode: bool = False
+    json_schema: Mapping[str, Any] | None = None
     said: str = ""
     remembered: tuple[Remembered, ...] = ()
     reminders: tuple[Reminded, ...] = ()

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time
+from math import inf
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -48,6 +49,17 @@ ToolName: TypeAlias = Literal[
     "get_entity_info",
     "reminders",
 ]
+#: The tools of an agent whose file names none. People seldom ask for counts, and /status has them.
+USUAL_TOOLS: Final[tuple[ToolName, ...]] = (
+    "now",
+    "search_memory",
+    "remember_fact",
+    "correct_fact",
+    "confirm_fact",
+    "forget_fact",
+    "get_entity_info",
+    "reminders",
+)
 #: Tools that an agent has only if its file names them: they ask servers elsewhere.
 WebToolName: TypeAlias = Literal["fetch_url", "web_search"]
 #: The tools of an agent that remembers nothing.
@@ -59,6 +71,8 @@ AGENT_NAME = r"^[a-z][a-z0-9_-]{0,31}$"
 AGENT_NAME_RULE = "a name of at most 32 characters: a letter a-z, then letters a-z, digits, - or _"
 #: The most tokens of a window whose size is not configured; such a window takes half of the model's context.
 LARGEST_DEFAULT_WINDOW = 32_000
+#: The most characters of a persona, and of each file beside the agent's that adds to it.
+LONGEST_PERSONA: Final = 20_000
 DEFAULT_PERSONA = """\
 You are {name}, a warm companion in a chat who remembers the people you talk with.
 Be brief: answer in a few plain sentences unless more is asked for.
@@ -158,6 +172,11 @@ class PriceSpec(Section):
         cached = min(cached_tokens, input_tokens)
         at_cached = self.input if self.cached is None else self.cached
         return ((input_tokens - cached) * self.input + cached * at_cached + output_tokens * self.output) / 1_000_000
+
+    @property
+    def of_reading(self) -> float:
+        """The cost of reading a conversation for memories, which takes in some ten times what it writes."""
+        return self.cost(10_000, 0, 1_000)
 
 
 class ModelSpec(Section):
@@ -543,11 +562,14 @@ class AgentSpec(Section):
 
     name: str = Field(pattern=AGENT_NAME, description=AGENT_NAME_RULE, examples=["assistant"])
     persona: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
-        default=DEFAULT_PERSONA, min_length=1, max_length=20_000, description="a text of 1 to 20000 characters"
+        default=DEFAULT_PERSONA,
+        min_length=1,
+        max_length=LONGEST_PERSONA,
+        description=f"a text of 1 to {LONGEST_PERSONA} characters",
     )
     rules: tuple[Line, ...] = Field(default_factory=tuple, max_length=100)
     models: tuple[ModelSpec, ...] = Field(default_factory=tuple, max_length=10)
-    tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: get_args(ToolName), max_length=20)
+    tools: tuple[Literal[ToolName, WebToolName], ...] = Field(default_factory=lambda: USUAL_TOOLS, max_length=20)
     mcp: tuple[ServerSpec, ...] = Field(default_factory=tuple, max_length=20)
     own_tools: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
     skills: tuple[OwnToolName, ...] = Field(default_factory=tuple, max_length=50)
@@ -575,10 +597,40 @@ class AgentSpec(Section):
         examples=["work.db"],
     )
 
+    def voiced(self, soul: str, standing: str) -> AgentSpec:
+        """Returns the agent with the texts of SOUL.md and AGENTS.md, of which either may be empty.
+
+        SOUL.md follows the file's own persona and takes the place of the default one. `rules` come after both.
+        """
+        own = self.persona if "persona" in self.model_fields_set or not soul else ""
+        parts = [own, soul, f"Standing rules:\n{standing}" if standing else ""]
+        return self.model_copy(update={"persona": "\n\n".join(filter(None, parts))})
+
     @property
     def background_models(self) -> tuple[ModelSpec, ...]:
-        """The models that read conversations for memories, the first choice first; none of them is "offline"."""
-        return tuple(model for model in self.background.models or self.models if model.provider != "offline")
+        """The models that read conversations for memories, the first choice first; none of them is "offline".
+
+        If no models are named for it, they are the agent's own, the cheapest first as far as prices can be compared: a
+        model without a price comes behind those with one, unless it is the agent's first.
+        """
+        models = tuple(model for model in self.background.models or self.models if model.provider != "offline")
+        if self.background.models or not models or models[0].price is None:
+            return models
+        return tuple(sorted(models, key=lambda model: inf if model.price is None else model.price.of_reading))
+
+    @property
+    def background_reason(self) -> str:
+        """The reason why the first of `background_models` reads, for the operator; "" if there is none."""
+        models = self.background_models
+        if not models:
+            return ""
+        if self.background.models:
+            return "named in background.models"
+        if len(self.models) == 1:
+            return "the only model"
+        if models[0].price is None:
+            return "the first; it has no price, so none is known to be cheaper"
+        return "the cheapest by its price"
 
     @property
     def usable_tools(self) -> tuple[Literal[ToolName, WebToolName], ...]:
@@ -688,7 +740,6 @@ def _address(url: str, *, secrets: str) -> str:
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
-    """Returns HTTP headers that can be sent as they are."""
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", name):
             raise refused(f"has a name that no header can have: {name!r}", "use letters, digits and -")

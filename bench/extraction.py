@@ -57,7 +57,6 @@ class Label:
 
 
 async def by_patterns(text: str) -> list[str]:
-    """Returns what an agent without a model finds."""
     return [f"{d.key} {d.value}" for d in propose(text, scope=SCOPE, said_at=TODAY, timezone="UTC")]
 
 
@@ -93,7 +92,6 @@ def by_model(provider: OpenAIProvider, failures: Counter[str]) -> Extract:
 
 
 def matches(found: str, label: str) -> bool:
-    """The rule stated above."""
     wanted = set(tokens(label)) - stop_tokens()
     held = set(tokens(found))
     telling = {token for token in wanted if any(char.isdigit() for char in token)}
@@ -165,7 +163,6 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.extraction", description="Measures what extraction finds in labelled notes."
     )

@@ -134,7 +134,6 @@ def keep(config: Config, scored: Score, *, now: int) -> list[tuple[int, float]]:
 
 
 def report(scored: Score, before: Sequence[tuple[int, float]]) -> str:
-    """Returns the result of a run beside those before it."""
     text = f"recall@{_FIRST} {scored.recall:.2f} of {scored.asked} questions"
     if before:
         days = [f"{recall:.2f} on {datetime.fromtimestamp(at / 1000).astimezone():%Y-%m-%d}" for at, recall in before]

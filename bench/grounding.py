@@ -56,7 +56,6 @@ class Case:
 
 
 def cases(path: Path) -> list[Case]:
-    """Returns the claims of a file."""
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
     return [
         Case(
@@ -95,7 +94,6 @@ def by_patterns(claim: Case) -> str:
 
 
 def shares(claims: Sequence[Case], outcome: Sequence[str]) -> dict[str, float]:
-    """Returns the shares that this module's description names."""
     total = Counter(one.verdict for one in claims)
     seen = Counter((one.verdict, how) for one, how in zip(claims, outcome, strict=True))
 
@@ -139,7 +137,6 @@ def _said(claim: Case) -> SaidText:
 
 
 def _weights(rows: Array, true: Array) -> Array:
-    """Returns the weights of a logistic regression, by Newton's method, on features of one scale."""
     scale = np.append(rows[:, :-1].std(axis=0) + 1e-9, 1.0)
     scaled, pull = rows / scale, np.diag([_RIDGE] * (rows.shape[1] - 1) + [1e-3])
     weights = np.zeros(rows.shape[1])

@@ -36,8 +36,8 @@ def _ref(name: str) -> JSON:
 
 _MEMORY: Final[JSON] = {
     "id": _TEXT, "memory": _TEXT, "kind": _TEXT, "key": _TEXT, "value": _TEXT, "categories": _some(_TEXT),
-    "topic": _TEXT, "created_at": _DATE, "updated_at": _DATE, "valid_until": _NO_DATE, "pinned": _FLAG,
-    "confirmed": _FLAG, "unsure": _FLAG,
+    "topic": _TEXT, "tags": _some(_TEXT), "created_at": _DATE, "updated_at": _DATE, "valid_until": _NO_DATE,
+    "pinned": _FLAG, "confirmed": _FLAG, "unsure": _FLAG,
 }  # fmt: skip
 _EVENT: Final[JSON] = {"enum": ["ADD", "UPDATE", "NONE", "DELETE"]}
 _PASSAGE: Final[JSON] = {
@@ -60,6 +60,7 @@ SCHEMAS: Final[JSON] = {
     "correct": _object({**_MEMORY, "event": _EVENT, "replaces": _TEXT, "note": _TEXT}, optional=("note",)),
     "confirm": _object(_MEMORY),
     "pin": _object(_MEMORY),
+    "tag": _object(_MEMORY),
     "preview_forget": _object(
         {
             "memories": _some(_ref("Memory")),

@@ -147,7 +147,6 @@ class Side:
             self.shown.append(Shown.of([named([hit], self.sources) for hit in placed], one.gold))
 
     def figures(self) -> dict[str, object]:
-        """The figures of the mode, which is over."""
         taken = {"ms": round(1000 * self.seconds / max(len(self.scored), 1), 1)}
         return figures(self.scored, self.ks) | taken | {"shown": shown(self.shown)}
 

@@ -28,7 +28,7 @@ from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
 from gateway.api.callers import agent_in
 from gateway.bots import rules
-from gateway.config.loading import WEB_PREFIX, Config, ConfigError
+from gateway.config.loading import DEFAULT_DATABASE, WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import TranscriberSettings
 from gateway.config.strict_yaml import Problem
 from gateway.meaning import search_setup
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from gateway.api.doors import Doors
     from gateway.internet.tools import Web
 
-#: The database of every agent that does not name its own.
-DEFAULT_DATABASE = "remora.db"
 # Without l, o, 0 and 1, because ids are read aloud and typed. With 32 letters, a random byte favours none of them.
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 #: Seconds that running turns get when the process is asked to stop.

@@ -121,6 +121,9 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     if not models:
         return None
     chain = shared.chain(models, background=True)
+    # What is read shall not vary. A server may take no temperature beside top_p, which is the operator's.
+    is_set = any(model.temperature is not None for model in spec.background.models)
+    temperature = None if is_set or any(model.top_p is not None for model in models) else 0.0
     # The cost of calls that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
     gauge = Gauge([model.context for model in models])
@@ -136,7 +139,9 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
                 ChatMessage(role="system", content=asked.instructions),
                 ChatMessage(role="user", content=asked.material),
             ),
+            temperature=temperature,
             json_mode=True,
+            json_schema=asked.schema,
             on_aborted=owed.append,
         )
         tokens = gauge.room(refused=refused)

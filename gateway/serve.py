@@ -25,7 +25,7 @@ import structlog
 
 from channels.base import Channel, Health, Hook
 from gateway import app, bots, warming
-from gateway.config.loading import Config
+from gateway.config.loading import DEFAULT_DATABASE, Config
 from gateway.ops import health, http
 from gateway.ops.background import beside, trimming
 from gateway.ops.receiving import Receiving
@@ -138,8 +138,7 @@ class _Process:
         self._receiving: Receiving | None = None
         self._reloader: Reloader | None = None
         self._memories = {
-            spec.database or app.DEFAULT_DATABASE: parts.roster.stores[name].memory
-            for name, spec in config.agents.items()
+            spec.database or DEFAULT_DATABASE: parts.roster.stores[name].memory for name, spec in config.agents.items()
         }
         # Read once, because it is a file, and the process may later be unable to open files.
         self.version = version()

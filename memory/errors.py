@@ -120,14 +120,24 @@ class UnknownFilter(MemoryFault):
 
 
 class UnreadFilter(MemoryFault):
-    """The value of the filter `name` is no time, or no category."""
+    """The value of the filter `name` is no time, no category, or a key or tag that no memory has.
+
+    `known` are keys or tags that memories have, those most like the value first.
+    """
 
     code = "unread_filter"
 
-    def __init__(self, message: str, *, name: str, value: str) -> None:
+    def __init__(self, message: str, *, name: str, value: str, known: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.name = name
         self.value = value
+        self.known = known
+
+
+class TooManyTags(MemoryFault):
+    """The memory has as many tags as one may have."""
+
+    code = "too_many_tags"
 
 
 class TooManyReminders(MemoryFault):

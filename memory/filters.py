@@ -16,21 +16,23 @@ from memory.errors import UnknownFilter, UnreadFilter
 from memory.text.times.clock import day_of
 from memory.text.times.spans import Span, spans
 
-Name: TypeAlias = Literal["category", "topic", "about", "place", "since", "until", "on"]
+Name: TypeAlias = Literal["category", "topic", "key", "tag", "about", "place", "since", "until", "on"]
 #: The filters that name a time.
 TIMES: Final = ("since", "until", "on")
 NAMES: Final[Mapping[str, Name]] = {
     **{name: name for name in get_args(Name)},
     "类别": "category", "分类": "category", "主题": "topic", "话题": "topic", "关于": "about", "地点": "place",
-    "自从": "since", "从": "since", "直到": "until", "到": "until", "日期": "on",
+    "键": "key", "标签": "tag", "自从": "since", "从": "since", "直到": "until", "到": "until", "日期": "on",
     "kategorie": "category", "thema": "topic", "über": "about", "ort": "place", "seit": "since", "ab": "since",
-    "bis": "until", "am": "on", "datum": "on",
+    "bis": "until", "am": "on", "datum": "on", "schlüssel": "key", "schlagwort": "tag",
     "categoría": "category", "categoria": "category", "tema": "topic", "sobre": "about", "lugar": "place",
-    "desde": "since", "hasta": "until", "fecha": "on", "el": "on",
+    "desde": "since", "hasta": "until", "fecha": "on", "el": "on", "clave": "key", "etiqueta": "tag",
     "catégorie": "category", "categorie": "category", "sujet": "topic", "thème": "topic", "sur": "about",
     "lieu": "place", "depuis": "since", "jusque": "until", "jusqu'à": "until", "date": "on", "le": "on",
+    "clé": "key", "étiquette": "tag", "etiquette": "tag",
     "カテゴリー": "category", "カテゴリ": "category", "話題": "topic", "トピック": "topic", "人物": "about",
     "場所": "place", "以降": "since", "から": "since", "まで": "until", "日付": "on",
+    "キー": "key", "タグ": "tag",
 }  # fmt: skip
 
 _KNOWN: Final = "|".join(sorted(NAMES, key=len, reverse=True))
@@ -78,7 +80,6 @@ class Filter:
 
     @property
     def written(self) -> str:
-        """The filter as it could be typed."""
         return f'{self.name}:"{self.value}"' if " " in self.value else f"{self.name}:{self.value}"
 
 
@@ -91,7 +92,6 @@ class Filters:
 
     @property
     def written(self) -> str:
-        """The request as it could be typed."""
         return " ".join([*([self.words] if self.words else []), *(one.written for one in self.given)])
 
     def without(self, one: Filter) -> Filters:
@@ -150,7 +150,6 @@ def span(text: str) -> Span | None:
 
 
 def _inside(quoted: re.Match[str]) -> str:
-    """Returns the text between quotation marks."""
     return str(next(filter(None, quoted.groups())))
 
 

@@ -15,6 +15,9 @@ from typing import Final
 #: The longest key and the longest value of a fact, in characters.
 KEY_LIMIT: Final = 128
 VALUE_LIMIT: Final = 2048
+#: The longest tag in characters, and the most tags of a memory.
+TAG_LIMIT: Final = 40
+TAGS_LIMIT: Final = 8
 
 #: The categories of facts and their half-lives in days; a category with None never fades.
 CATEGORIES: Final[Mapping[str, float | None]] = MappingProxyType(
@@ -178,6 +181,11 @@ def normalise_key(text: str) -> str:
     folded = _fold(text)
     words = "".join(c if unicodedata.category(c)[0] in "LNM" else " " for c in folded).split()
     return "-".join(_SPELLINGS.get(word, word) for word in words)[:KEY_LIMIT].rstrip("-")
+
+
+def tag_of(text: str) -> str:
+    """Returns a tag as it is stored, in the form of a key; it is empty if the text holds no letter or digit."""
+    return normalise_key(text)[:TAG_LIMIT].rstrip("-")
 
 
 def vocabulary_key(text: str) -> str:

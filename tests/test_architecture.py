@@ -139,8 +139,8 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 90_800,
-    "test_lines": 102_300,
+    "lines": 91_000,
+    "test_lines": 102_450,
     "options": 137,
     "long_functions": 2,
     "two_way_rooms": 0,

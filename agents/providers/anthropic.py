@@ -64,7 +64,7 @@ class AnthropicProvider(Adapter):
                 body["thinking"] = {"type": "adaptive"}
             return body | model.extra_body  # no temperature beside it
         warmth = model.temperature if request.temperature is None else request.temperature
-        if warmth is not None and "temperature" not in quirks:
+        if warmth is not None and "temperature" not in quirks and (warmth > 0 or "cold" not in quirks):
             body["temperature"] = min(warmth, 1.0)
         if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p

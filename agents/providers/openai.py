@@ -38,11 +38,14 @@ class OpenAIProvider(Adapter):
             limit = min(limit, most_tokens(quirks) or limit)
             body["max_completion_tokens" if "max_tokens" in quirks else "max_tokens"] = limit
         warmth = model.temperature if request.temperature is None else request.temperature
-        if warmth is not None and "temperature" not in quirks:
+        if warmth is not None and "temperature" not in quirks and (warmth > 0 or "cold" not in quirks):
             body["temperature"] = warmth
         if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p
-        if request.json_mode and "response_format" not in quirks:
+        if request.json_mode and request.json_schema and "json_schema" not in quirks:
+            schema = {"name": "answer", "schema": dict(request.json_schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif request.json_mode and "response_format" not in quirks:
             body["response_format"] = {"type": "json_object"}
         if "effort" in quirks:
             body["reasoning_effort"] = "none"

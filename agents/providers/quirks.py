@@ -20,6 +20,7 @@ from agents.llm import ToolSpec
 from agents.providers.schemas import plain
 
 #: A part of a request that a server does not take, mostly the name of a field. The others:
+#: "json_schema": its answers can't be held to a schema. "cold": it takes no temperature of 0.
 #: "max_tokens": it wants the newer name. "max_tokens=8192": it takes no more. "unlimited": it takes no limit.
 #: "adaptive": a thought has no budget. "budget": no thought can be asked for. "effort": it takes tools only without
 #: thoughts. "thinking": its answers begin inside a thought whose end alone is marked.
@@ -69,15 +70,14 @@ def _field(quirk: Quirk, names: str, *, key: str = "", ours: bool = False, word:
     return _Field(quirk=quirk, key=key or quirk, names=re.compile(names), ours=ours, word=word)
 
 
+_FORMAT: Final = r"response[_ ]?format|text\.format|json[_ ](?:mode|object|schema)|response[_ ]?mime[_ ]?type"
 #: The fields; if two may not stand side by side, the first is left out. Relays write some names without underscores.
 _FIELDS: Final = (
     _field("stream_options", r"stream[_ ]?options|include_usage", ours=True),
     _field("cache_control", r"cache[_ ]?control", ours=True),
-    _field(
-        "response_format",
-        r"response[_ ]?format|text\.format|json[_ ](?:mode|object)|json_schema|response[_ ]?mime[_ ]?type",
-        ours=True,
-    ),
+    _field("json_schema", rf"{_FORMAT}|schemas?|grammars?|structured[ _-]outputs?|guided", ours=True),
+    _field("response_format", _FORMAT, ours=True),
+    _field("cold", "temperature", ours=True),
     _field("top_p", "top_?p"),
     _field("temperature", "temperature"),
     # A thought within a message is no field of the request.
@@ -170,7 +170,7 @@ def learned_from(
     every = _CLAUSE.split(said)
     untaken = [clause for clause in every if _UNTAKEN.search(clause)]
     clauses = every if status in _FEW else untaken
-    sent = {key: value for key, value in body.items() if value and key not in extra}
+    sent = _sent(body, extra)
     if quirk := _about_limit(said, clauses, sent) or _about_effort(said, sent, extra):
         return quirk if quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS else None
     theirs = blamed(said, extra)
@@ -190,12 +190,22 @@ def learned_from(
 
 def limit_from(said: str, body: Mapping[str, Any], quirks: Set[Quirk], extra: Collection[str] = ()) -> Quirk | None:
     """Returns the limit of an answer that a refusal names, where the model has no room even for an empty prompt."""
-    sent = {key: value for key, value in body.items() if value and key not in extra}
-    quirk = _about_limit(said, _CLAUSE.split(said), sent)
+    quirk = _about_limit(said, _CLAUSE.split(said), _sent(body, extra))
     if _COUNTED.search(said):  # it names the length of this conversation
         return None
     is_new = quirk is not None and quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS
     return quirk if quirk is not None and is_new and _LIMITED.fullmatch(quirk) else None
+
+
+def _sent(body: Mapping[str, Any], extra: Collection[str]) -> dict[str, Any]:
+    """Returns what was sent, with a schema for the answer and a temperature of 0 under names of their own."""
+    sent = {key: value for key, value in body.items() if value and key not in extra}
+    if body.get("temperature") == 0 and "temperature" not in extra:
+        sent["cold"] = True
+    form = sent.get("response_format")
+    if isinstance(form, dict) and form.get("type") == "json_schema":
+        sent["json_schema"] = sent.pop("response_format")
+    return sent
 
 
 def _about_effort(said: str, sent: Mapping[str, Any], extra: Collection[str]) -> Quirk | None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import httpx
 import yaml
 
+from agents.spec import USUAL_TOOLS
 from bench.vendors.play import KEY, Case, Run, Turn, serving, tries
 from bench.vendors.rules import Seat
 from bench.vendors.table import VENDORS
@@ -73,7 +74,7 @@ class Bot:
                 entry = {**entries[name], "base_url": run.urls[name], **run.case.options, "model": run.model(name)}
                 entry |= {} if run.case.right_key else {"key": "${WRONG_KEY}"}
                 models.append({option: value for option, value in entry.items() if value is not None})
-            text = yaml.safe_dump({"name": run.agent, "models": models})
+            text = yaml.safe_dump({"name": run.agent, "models": models, "tools": [*USUAL_TOOLS, "memory_stats"]})
             (self.folder / "agents" / f"{run.agent}.yaml").write_text(text, "utf-8")
 
     @asynccontextmanager

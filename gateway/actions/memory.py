@@ -14,12 +14,13 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from gateway.wording import phrases
 from gateway.wording.texts import Texts, part_of
+from memory import keys
 from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
@@ -73,6 +74,8 @@ class SearchMemory(Arguments):
     )
     category: str = Field(default="", description="only facts of this category, such as health", max_length=40)
     topic: str = Field(default="", description="only what is filed under this topic or category", max_length=80)
+    key: str = Field(default="", description="only facts of this key, such as home or birthday", max_length=128)
+    tag: str = Field(default="", description="only what the person has given this tag", max_length=80)
     about: str = Field(default="", description="only what is about or names this person or thing", max_length=200)
     place: str = Field(default="", description="only what names this place", max_length=200)
     since: str = Field(
@@ -136,6 +139,13 @@ class CorrectMemory(OneMemory):
 
 class PinMemory(OneMemory):
     pinned: bool = Field(description="true: it never fades")
+
+
+class TagMemory(OneMemory):
+    tags: list[Annotated[str, StringConstraints(min_length=1, max_length=keys.TAG_LIMIT)]] = Field(
+        description="words by which it is to be found", min_length=1, max_length=keys.TAGS_LIMIT
+    )
+    tagged: bool = Field(default=True, description="false: take these tags away")
 
 
 class EraseMemory(OneMemory):
@@ -281,6 +291,10 @@ _ROWS: Final = (
     Action(
         "pin", PinMemory, "write", lambda edits, given: edits.pin(given.id, pinned=given.pinned), served=False,
         purpose="Keep a memory from fading, or let it fade again.",
+    ),
+    Action(
+        "tag", TagMemory, "write", lambda edits, given: edits.tag(given.id, given.tags, tagged=given.tagged),
+        served=False, purpose="Give a memory tags by which it is found, or take them away.",
     ),
     Action(
         FORGET, OneMemory, "write", ask_to_forget, tool="forget_fact", destructive=True,

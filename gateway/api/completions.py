@@ -205,7 +205,7 @@ class Completions:
             messages = [*messages, ChatMessage(role="system", content=wish)]
         request = Request(
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
-            json_mode=asked.json_schema is not None, agent=served.spec.name,
+            json_mode=asked.json_schema is not None, json_schema=asked.json_schema or None, agent=served.spec.name,
         )  # fmt: skip
         showing = asyncio.create_task(show())
         try:
@@ -234,7 +234,7 @@ class Completions:
         self, asked: Asked, served: Agent, context: Context, texts: Texts
     ) -> tuple[ChatMessage, ...]:
         lines = [line async for line in self._lines(asked, served, context, texts)]
-        own = asked.instructions or prompt.system(served.voice)
+        own = asked.instructions or prompt.character(served.voice)
         if lines:
             body = "\n".join(lines)
             mark = digest(body)[:16]

@@ -204,6 +204,7 @@ def told(asking: MemoryRequest, memory: Memory) -> JSON:
         "value": memory.value,
         "categories": [memory.category],
         "topic": memory.topic,
+        "tags": list(memory.tags),
         "created_at": _date(memory.learned_at),
         "updated_at": _date(memory.last_reinforced_at or memory.learned_at),
         "valid_until": _date(memory.valid_until),
@@ -296,6 +297,7 @@ _TOLD: Final[Mapping[str, Callable[[MemoryRequest, Any, Any], JSON]]] = {
     "correct": _corrected,
     "confirm": lambda asking, _given, memory: told(asking, memory),
     "pin": lambda asking, _given, memory: told(asking, memory),
+    "tag": lambda asking, _given, memory: told(asking, memory),
 }
 #: The actions that programs have.
 OFFERED: Final = {name: action for name, action in ACTIONS.items() if name in {*_TOLD, "forget", "erase"}}
@@ -357,6 +359,7 @@ ROUTES: Final = (
         method="GET", path="/v1/memories/{id}/forget", operation="preview_forget", summary="What would go with it"
     ),
     MemoryRoute(method="POST", path="/v1/memories/{id}/confirm", operation="confirm", summary="Mark it as right"),
+    MemoryRoute(method="POST", path="/v1/memories/{id}/tags", operation="tag", summary="Tag it, or take tags away"),
     MemoryRoute(method="GET", path="/v1/entities", operation="get_entity", summary="What is known of a name"),
 )
 

@@ -31,11 +31,12 @@ def backup(config_path: Path | None, to: Path | None, store: str | None) -> None
     """Back up the databases, check the copies and delete old ones. Works while the bot is running."""
     from gateway import app
     from gateway.cli import backup_files as backing
+    from gateway.config.loading import DEFAULT_DATABASE
     from gateway.ops.databases import Stores
 
     config = loaded(config_path)
     _refuse_on_server(config)
-    stores = Stores.of(config, app.DEFAULT_DATABASE)
+    stores = Stores.of(config, DEFAULT_DATABASE)
     with _copying("No partial copy is left."):
         asyncio.run(backing.make(stores, name=store, to=to, now=app.now, say=click.echo, progress=_copied))
 
@@ -49,11 +50,12 @@ def restore(config_path: Path | None, file: Path, store: str | None, discard: bo
     """Replace a database with a backup, and erase from it what was forgotten since. Stop the bot first."""
     from gateway import app
     from gateway.cli import backup_files as backing
+    from gateway.config.loading import DEFAULT_DATABASE
     from gateway.ops.databases import Stores
 
     config = loaded(config_path)
     _refuse_on_server(config)
-    stores = Stores.of(config, app.DEFAULT_DATABASE)
+    stores = Stores.of(config, DEFAULT_DATABASE)
     with _copying("The database is unchanged, unless a line above says that the backup has replaced it."):
         asyncio.run(
             backing.restore(
@@ -79,10 +81,11 @@ def erase_again(config_path: Path | None, lists: tuple[Path, ...], store: str | 
     """
     from gateway import app
     from gateway.cli import backup_files as backing
+    from gateway.config.loading import DEFAULT_DATABASE
     from gateway.ops.databases import Stores
 
     config = loaded(config_path)
-    stores = Stores.of(config, app.DEFAULT_DATABASE)
+    stores = Stores.of(config, DEFAULT_DATABASE)
     address = config.settings.database_url.get_secret_value()
     with _copying("Run it again: what was not reached yet is still there."):
         asyncio.run(backing.erase_again(stores, lists, name=store, now=app.now(), database_url=address, say=click.echo))

@@ -104,10 +104,12 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     from gateway import app
     from gateway.ops.telemetry import traced
 
+    at_terminal = once is None and sys.stdin.isatty() and sys.stdout.isatty()
+    if at_terminal:
+        await _offer_import(config, f"console:{person}")
     log_file = set_up_logs(config, beside_chat=True)
-    if once is None and sys.stdin.isatty() and sys.stdout.isatty():
+    if at_terminal:
         config = await _with_offered_model(config)
-        _offer_notes(config, f"console:{person}")
     channel = ConsoleChannel(
         person=person,
         once=once,
@@ -150,13 +152,22 @@ async def _with_offered_model(config: Config) -> Config:
     return replace(config, agents=agents)
 
 
-def _offer_notes(config: Config, person: str | None = None) -> None:
-    """Tells at the first start that notes of another assistant can be imported. It imports nothing itself."""
-    from gateway import app
-    from gateway.cli import notes
+async def _offer_import(config: Config, person: str) -> None:
+    """Asks at the first start whether another assistant's notes are to be imported, and imports them.
 
-    for line in notes.offers(config, person=person, without=app.DEFAULT_DATABASE):
-        click.echo(line, err=True)
+    The chat then makes the database, so nobody is asked again.
+    """
+    from gateway.cli import importing, notes, transfers
+
+    for some in notes.at_first_start(config, Path.cwd()):
+        click.echo(f"{some.named} can become memories of you. `remora import undo` takes them back.")
+        if not click.confirm("Import them now?", default=False):
+            continue
+        owner = importing.owner_of(config, person=person, chat=None, agent_wide=False, agent=some.agent)
+        assert owner is not None
+        for path in some.paths:
+            wanted = importing.Wanted(path=path, owner=owner, learn=True)
+            await transfers.bring_in(config, wanted, dry_run=False, yes=True)
 
 
 def _greeting(config: Config) -> str:
@@ -191,12 +202,14 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
 async def _served(config: Config, config_path: Path | None) -> int:
     from gateway import app, bots
     from gateway import serve as serving
+    from gateway.cli import notes
     from gateway.config.loading import ConfigError, find, load
     from gateway.ops.reloading import Sources
     from gateway.ops.telemetry import traced
 
     set_up_logs(config)
-    _offer_notes(config)
+    for some in notes.at_first_start(config, Path.cwd()):
+        _tell_operator(notes.offer(config, some))
     stop, home, cwd = asyncio.Event(), Path.home(), Path.cwd()
     sources = Sources(
         lambda: load(find(config_path, os.environ, cwd, home), os.environ, home, pace=config.pace), asyncio.Event()

@@ -20,9 +20,9 @@ from agents.spec import ModelSpec
 from channels.base import ChannelError
 from gateway import app, meaning
 from gateway.cli import offer
-from gateway.cli.status import without_names
+from gateway.cli.status import reading, without_names
 from gateway.commands.jobs import outcome
-from gateway.config.loading import Config, misplaced
+from gateway.config.loading import DEFAULT_DATABASE, Config, misplaced
 from gateway.config.settings import DiscordSettings, OtherSettings, TelegramSettings
 from gateway.ops import health
 from gateway.ops.databases import Stores
@@ -82,10 +82,13 @@ async def examine(
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         yield Diagnosis("configuration", "warning", sentence)
+    for name, spec in config.agents.items():
+        if reads := reading(spec):
+            yield Diagnosis(f"memory of {name}", "ok", reads)
     yield disk(config.data_dir, free(_existing(config.data_dir)))
     yield _permissions(config)
     yield await _process(config)
-    for store in Stores.of(config, app.DEFAULT_DATABASE).names:
+    for store in Stores.of(config, DEFAULT_DATABASE).names:
         async for finding in _store(config, store, now()):
             yield finding
     if outside or config.settings.embedding.provider not in ("openai", "ollama"):
@@ -127,7 +130,7 @@ def _permissions(config: Config) -> Diagnosis:
             text = f"{folder} can't be written: {error.strerror}"
             fix = "Run Remora as the user who owns the folder, give it to this one with chown, or look at its disk."
             return Diagnosis("permissions", "trouble", text, fix)
-    shared = [path.name for path in open_to_others(config, app.DEFAULT_DATABASE)]
+    shared = [path.name for path in open_to_others(config, DEFAULT_DATABASE)]
     if shared:
         text = f"other users of this machine can read {', '.join(sorted(shared)[:5])}"
         return Diagnosis("permissions", "warning", text, "The next start closes them to others.")
@@ -201,7 +204,7 @@ async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Di
     server = found.server
     yield Diagnosis(name, "ok", f"{found.engine} answers, with pgvector {server.vectors}")
     yield processes(name, found)
-    stores = len(Stores.of(config, app.DEFAULT_DATABASE).names)
+    stores = len(Stores.of(config, DEFAULT_DATABASE).names)
     yield connections(name, server, processes=len(found.answering), each=CONNECTIONS * stores)
     yield durability(name, server, asked_for=config.settings.durability == "power-loss")
     for standby in server.standbys:

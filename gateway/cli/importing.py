@@ -36,8 +36,6 @@ _MOST_FILES: Final = 5_000
 #: The most people, groups and left-out items that are shown, and the most characters of each.
 _SHOWN: Final = 20
 _LINE: Final = 100
-#: The most characters of a persona that agents/spec.py accepts.
-_PERSONA: Final = 20_000
 
 #: Files of an assistant's workspace: its memory, its persona and its instructions.
 _MEMORY: Final = frozenset({"memory.md", "user.md", "history.md"})
@@ -352,7 +350,7 @@ def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str
 def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mask) -> Found:
     owner = wanted.owner
     root = wanted.path if wanted.path.is_dir() else wanted.path.parent
-    spec = config.agents_dir / f"{owner.agent}.yaml"
+    folder = config.agents_dir / ("" if owner.agent == config.default_agent else owner.agent)
     read: list[Material] = []
     skipped: list[Skipped] = []
     advice: list[str] = []
@@ -368,8 +366,8 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
         if why is not None:
             skipped.append(Skipped(where=where, why=why))
         data = _bytes(file)
-        if name in _PERSONAS and (text := _decoded(data).strip()):
-            advice.append(_persona(where, text, spec))
+        if name in _PERSONAS:
+            advice.append(f"{where} is not a memory. To give the agent this voice, save it as {folder / 'SOUL.md'}.")
         if why is not None:
             continue
         if _is_binary(data):
@@ -391,7 +389,7 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
         )
         if name in _RULES:
             advice.append(
-                f"{where} is remembered, not obeyed. To give the agent rules, add them under rules in {spec}."
+                f"{where} is remembered, not obeyed. To give the agent rules, save them as {folder / 'AGENTS.md'}."
             )
     if not read and not advice:
         raise Unusable(f"{wanted.path} contains nothing to import. These can be imported: {_TAKEN}.")
@@ -420,11 +418,6 @@ def _not_memory(name: str, where: str, kind: Ownership) -> str | None:
     if remembered and name not in _MANUALS:
         return None
     return "not a memory file; to import it, name the file itself"
-
-
-def _persona(where: str, text: str, spec: Path) -> str:
-    body = "\n".join(f"  {line}".rstrip() for line in text[:_PERSONA].splitlines())
-    return f"{where} is not a memory. To give the agent this voice, add it to {spec}:\npersona: |\n{body}"
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -477,7 +470,6 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def _parts(config: Config, text: str, option: str, example: str) -> tuple[str, str, str]:
-    """Splits `platform:id` or `channel:id[:thread]` into platform, id and thread."""
     first, _, rest = text.partition(":")
     named = {bot.id: bot.platform for bot in config.settings.channels.bots}
     platform = named.get(first, first)

@@ -1,6 +1,7 @@
-"""Offers to import another assistant's notes: MEMORY.md and daily notes beside an agent's file.
+"""Offers to import another assistant's notes: MEMORY.md and daily notes beside an agent's file, or where one is.
 
-Invariant: nothing is read or imported here; the operator does that with `remora import`, which shows the notes first.
+Invariants: nothing is read here. At a terminal the first start asks once; elsewhere the operator imports with
+`remora import`, which shows the notes first.
 """
 
 from __future__ import annotations
@@ -28,35 +29,51 @@ class Notes:
     files: tuple[str, ...]
     days: int
 
+    @property
+    def named(self) -> str:
+        days = [f"{self.days} daily note{'s'[: self.days > 1]}"] if self.days else []
+        return f"{' and '.join([*self.files, *days])} in {self.folder}"
 
-def beside_agents(config: Config) -> Iterator[Notes]:
+    @property
+    def paths(self) -> list[Path]:
+        """What to import: not the whole folder, in which other agents' notes may lie."""
+        return [self.folder / name for name in (*self.files, *([_DAYS] if self.days else []))]
+
+
+def found(config: Config, here: Path | None = None) -> Iterator[Notes]:
+    """Yields the notes beside the default agent's file, in folders there named after an agent, and `here`."""
     folders = {name: config.agents_dir / name for name in config.agents}
-    for name, folder in [(config.default_agent, config.agents_dir), *folders.items()]:
+    places = [(config.default_agent, config.agents_dir), *folders.items()]
+    if here is not None and all(here != folder for _, folder in places):
+        places.append((config.default_agent, here))
+    for name, folder in places:
         files = tuple(file for file in _MEMORY if (folder / file).is_file())
         days = _days(folder / _DAYS)
         if files or days:
             yield Notes(folder=folder, agent=name, files=files, days=days)
 
 
-def offers(config: Config, *, person: str | None = None, without: str | None = None) -> list[str]:
-    """Returns a line about the notes beside each agent; `without` a database's name, only of agents that are new."""
+def at_first_start(config: Config, here: Path) -> list[Notes]:
+    """Returns the notes for agents that have no database yet, so that every start but the first is quiet.
+
+    Nothing is offered where the database is on a server: whether this is the first start can't be seen from here.
+    """
+    from gateway.config.loading import DEFAULT_DATABASE
+
+    if config.settings.database_url.get_secret_value():
+        return []
     return [
-        _offer(config, notes, person or _admin(config))
-        for notes in beside_agents(config)
-        if without is None or not (config.data_dir / (config.agents[notes.agent].database or without)).exists()
+        notes
+        for notes in found(config, here)
+        if not (config.data_dir / (config.agents[notes.agent].database or DEFAULT_DATABASE)).exists()
     ]
 
 
-def _offer(config: Config, notes: Notes, person: str) -> str:
-    what = [*notes.files, *([f"{notes.days} daily note{'s'[: notes.days > 1]}"] if notes.days else [])]
+def offer(config: Config, notes: Notes) -> str:
+    """Returns a line for the operator with the commands that import notes into the memory of the first admin."""
     agent = [] if notes.agent == config.default_agent else ["--agent", notes.agent]
-    # Not the whole folder, because other agents' notes may lie in it.
-    paths = [*notes.files, *([_DAYS] if notes.days else [])]
-    commands = [["remora", "import", str(notes.folder / path), "--person", person, *agent] for path in paths]
-    return (
-        f"{' and '.join(what)} in {notes.folder} can become memories. To look at them first: "
-        f"{' && '.join(map(shlex.join, commands))}"
-    )
+    commands = [["remora", "import", str(path), "--person", _admin(config), *agent] for path in notes.paths]
+    return f"{notes.named} can become memories. To look at them first: {' && '.join(map(shlex.join, commands))}"
 
 
 def _days(folder: Path) -> int:

@@ -20,7 +20,7 @@ from pydantic import SecretStr, ValidationError
 
 from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
-from gateway.cli import offer
+from gateway.cli import notes, offer
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import language, texts
 from gateway.config import home as homes
@@ -252,6 +252,8 @@ def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Pick
     if data:
         asking.say("data_from", folder=data)
     _say_next(asking, folder)
+    for some in notes.at_first_start(config, Path.cwd()):
+        asking.say("notes", named=some.named)
 
 
 def _report(asking: _Asking, folder: Path, made: list[Path], kept: list[Path]) -> None:

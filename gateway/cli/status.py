@@ -17,6 +17,7 @@ from gateway.cli.start import CONFIG, loaded
 from memory.learn import spacy_names
 
 if TYPE_CHECKING:
+    from agents.spec import AgentSpec
     from gateway.config.loading import Config
 
 
@@ -44,7 +45,8 @@ def status(config_path: Path | None) -> None:
 @CONFIG
 def check(config_path: Path | None) -> None:
     """Check config.yaml and the agents' files, and list every mistake."""
-    from gateway.config.loading import misplaced
+    from agents.spec import LONGEST_PERSONA
+    from gateway.config.loading import misplaced, voices_of
 
     config = loaded(config_path)
     where = config.source or "no config.yaml found, so all defaults apply"
@@ -56,10 +58,20 @@ def check(config_path: Path | None) -> None:
         models = ", ".join(f"{model.provider}/{model.model}".rstrip("/") for model in spec.models)
         chosen = " (default)" if name == config.default_agent else ""
         click.echo(f"  agent {name}{chosen}: {models or 'offline, no language model'}")
-    for sentence in notes.offers(config):
-        click.echo(f"  {sentence}")
+        if reads := reading(spec):
+            click.echo(f"    {reads}")
+        for file in voices_of(config.agents_dir, name, config.default_agent):
+            click.echo(f"    with {file}, {len(file.read_text('utf-8-sig').strip())} of {LONGEST_PERSONA} characters")
+    for some in notes.found(config):
+        click.echo(f"  {notes.offer(config, some)}")
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         click.echo(f"Warning: {sentence}", err=True)
+
+
+def reading(spec: AgentSpec) -> str:
+    """Returns a sentence about the model that reads conversations for memories, and why; "" if patterns do."""
+    models = spec.background_models
+    return f"{models[0].provider}/{models[0].model} reads in the background: {spec.background_reason}" if models else ""
 
 
 def without_names(config: Config) -> list[str]:

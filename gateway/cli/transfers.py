@@ -78,7 +78,7 @@ def import_(  # noqa: PLR0913 - one for each option
                 me=me,
                 format=form,
             )
-            asyncio.run(_bring_in(config, wanted, dry_run=dry_run, yes=yes))
+            asyncio.run(bring_in(config, wanted, dry_run=dry_run, yes=yes))
 
 
 @click.command()
@@ -123,7 +123,7 @@ def _transferring() -> Iterator[None]:
             fail(f"Can't write {exc.filename}: {exc.strerror}. Fix the permissions of the folder.", EX_CANTCREAT)
 
 
-async def _bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:
+async def bring_in(config: Config, wanted: Wanted, *, dry_run: bool, yes: bool) -> None:
     from gateway.cli import importing
     from memory.text.guard import clean
     from memory.text.secrets.redact import redact

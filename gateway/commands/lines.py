@@ -50,7 +50,8 @@ def marks(call: Call, memory: Memory) -> str:
         ("confirmed", memory.confirmed),
         ("archived", memory.archived_at is not None),
     )
-    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds)
+    tags = "".join(f" #{tag}" for tag in memory.tags)
+    return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds) + tags
 
 
 def details(call: Call, shown: Shown) -> list[str]:
@@ -95,7 +96,6 @@ def details(call: Call, shown: Shown) -> list[str]:
 
 
 def _came_alone(call: Call, memory: Memory) -> str:
-    """Returns the text of `came` in its longer form, which also names the memory's origin."""
     texts, date = call.texts, call.texts.date(memory.learned_at)
     if memory.origin == "derived":
         return texts("memory.came_alone.derived", date=date)

@@ -18,6 +18,7 @@ from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
 from gateway.wording.texts import REFUSALS, means
+from memory import keys
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotCurrent, NotYours
@@ -79,6 +80,20 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: 
         return replace(asking, text=f"{asking.text}\n{done}")
 
     await _on(call, short_id, mark)
+
+
+async def _tag(call: Call, rest: str, *, tagged: bool) -> None:
+    short_id, *tags = rest.split()
+    if not any(map(keys.tag_of, tags)):
+        await _lacks(call)
+        return
+
+    def tag_all(edits: Edits) -> str:
+        memory: Memory = typed(edits, "tag", id=short_id, tags=tags, tagged=tagged)
+        said, tags_now = excerpt(_said(call, memory)), " ".join(f"#{tag}" for tag in memory.tags)
+        return call.texts("memory.tag.done" if tags_now else "memory.tag.none", id=short_id, said=said, tags=tags_now)
+
+    await _on(call, short_id, tag_all)
 
 
 async def _on(call: Call, short_id: str, change: Callable[[Edits], str | Asking], *, in_place: bool = True) -> None:
@@ -253,6 +268,8 @@ _ACTIONS: Mapping[str, tuple[_Handler, str]] = {
     "pin": _marking("pin", "memory.pin.done", pinned=True),
     "unpin": _marking("pin", "memory.unpin.done", pinned=False),
     "confirm": _marking("confirm", "memory.confirm.done"),
+    "tag": (partial(_tag, tagged=True), syntax("tag")),
+    "untag": (partial(_tag, tagged=False), syntax("tag")),
     "edit": (lambda call, rest: correct(replace(call, arguments=rest)), syntax("correct")),
     "history": (_history, syntax("show_memory")),
     "export": (_export, "[transcript]"),

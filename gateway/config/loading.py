@@ -19,7 +19,7 @@ from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 
 from agents import plugins, skills, tools
-from agents.spec import AGENT_NAME, REFUSED, AgentSpec
+from agents.spec import AGENT_NAME, LONGEST_PERSONA, REFUSED, AgentSpec
 from channels.base import Place
 from gateway.config.explaining import fix_of, instead_of, rule_of
 from gateway.config.pace import USUAL, WorkPace
@@ -38,8 +38,12 @@ from gateway.config.strict_yaml import (
 )
 
 CONFIG_NAME = "config.yaml"
+#: The database of every agent that does not name its own.
+DEFAULT_DATABASE = "remora.db"
 #: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"
+#: Files beside an agent's that add to its persona and rules, as other assistants call them.
+VOICES = ("SOUL.md", "AGENTS.md")
 #: Words that commands and the terminal already use where an agent's name could stand.
 RESERVED_AGENT_NAMES = frozenset({"all", "console", "default", "list", "none"})
 
@@ -170,6 +174,8 @@ def load(path: Path | None, env: Mapping[str, str], home: Path, *, pace: WorkPac
     loader.check_page(settings, agents)
     loader.check_targets(data_dir, settings.backup.within(data_dir), log_file)
     default_agent = loader.default_agent(settings, agents)
+    voices = {agent.name: voices_of(agents_dir, agent.name, default_agent) for agent in agents}
+    specs = {agent.name: loader.voiced(agent.spec, voices[agent.name]) for agent in agents if agent.spec is not None}
     if loader.problems:
         files = list(dict.fromkeys(problem.file for problem in loader.problems))
         raise ConfigError(sorted(loader.problems, key=lambda p: (files.index(p.file), p.line or 0)))
@@ -182,11 +188,18 @@ def load(path: Path | None, env: Mapping[str, str], home: Path, *, pace: WorkPac
         skills_dir=folder / "skills",
         log_file=log_file,
         default_agent=default_agent,
-        agents={agent.name: agent.spec for agent in agents if agent.spec is not None},
+        agents=specs,
         page_agents=(settings.web.agents or (default_agent,)) if settings.has_page else (),
         retired=tuple(loader.retired),
         pace=pace,
     )
+
+
+def voices_of(agents_dir: Path, name: str, default_agent: str) -> tuple[Path, ...]:
+    """Returns an agent's files of `VOICES`: in the folder with its name, or beside the default agent's file."""
+    folders = [agents_dir / name, *([agents_dir] if name == default_agent else [])]
+    beside = [next((folder / file for folder in folders if _exists(folder / file)), None) for file in VOICES]
+    return tuple(file for file in beside if file is not None)
 
 
 _Part = TypeVar("_Part", bound=BaseModel)
@@ -262,6 +275,20 @@ class _Loader:
             shipped = resources.files("agents") / "assistant.yaml"
             agents.append(self._agent(shipped.read_bytes(), Path(str(shipped))))
         return agents
+
+    def voiced(self, spec: AgentSpec, files: Iterable[Path]) -> AgentSpec:
+        """Returns an agent with the texts of its files of `VOICES`; one that can't be used is a problem."""
+        texts = dict.fromkeys(VOICES, "")
+        for file in files:
+            raw = self._bytes(file) or b""
+            try:
+                texts[file.name] = raw.decode("utf-8-sig").strip()
+            except UnicodeDecodeError:
+                self.problems.append(_about_file(file, "is not UTF-8 text", "save it as UTF-8"))
+            if len(texts[file.name]) > LONGEST_PERSONA:
+                message = f"has more than {LONGEST_PERSONA} characters, and all of it is sent with every message"
+                self.problems.append(_about_file(file, message, "shorten it, or move parts into skills"))
+        return spec.voiced(*texts.values())
 
     def check_names(self, agents: list[_Agent]) -> None:
         first: dict[str, _Agent] = {}

@@ -16,7 +16,7 @@ import structlog
 from pydantic import BaseModel
 
 from agents.spec import RoutingSpec
-from gateway.config.loading import Config, ConfigError
+from gateway.config.loading import Config, ConfigError, voices_of
 from gateway.config.settings import Settings
 from memory.errors import StorageError
 from memory.loops import Loops
@@ -162,6 +162,7 @@ def _fields(name: str, model: BaseModel) -> Mapping[str, object]:
 def _looks(config: Config) -> Mapping[Path, tuple[int, ...]]:
     folder = config.agents_dir.parent if config.source is None else config.source.parent
     files = [config.source, folder / ".env", *sorted(config.agents_dir.glob("*.yaml"))]
+    files += [file for name in config.agents for file in voices_of(config.agents_dir, name, config.default_agent)]
     found = {}
     for file in files:
         if file is not None:

@@ -27,6 +27,7 @@ _MOST: Final = 4000
 _FIELDS: Final = {
     "id": "m_[a-z0-9]{1,32}", "number": "[0-9]{1,15}", "value": "(?s:.+)", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
     "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
+    "tag": r"(?=.*\w)[^\n]{1,40}",
 }  # fmt: skip
 
 
@@ -70,6 +71,7 @@ COMMAND_FORMS: Final = (
         path="/memory/{id}", back={"forget": "/memory"}, commands={
             "pin": "/memory pin {id}", "unpin": "/memory unpin {id}", "confirm": "/memory confirm {id}",
             "edit": "/memory edit {id} {value}", "forget": "/forget {id}",
+            "tag": "/memory tag {id} {tag}", "untag": "/memory untag {id} {tag}",
         },
     ),
     CommandForm(path="/night/{run}", commands={"": "/memory undo {run}"}),

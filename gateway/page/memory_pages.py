@@ -75,7 +75,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
         said=said[:1].upper() + said[1:],
         since=texts.date(memory.valid_from),
         until="" if memory.valid_until is None else texts.date(memory.valid_until),
-        marks=tuple(marks),
+        marks=(*marks, *(f"#{tag}" for tag in memory.tags)),
     )
 
 
@@ -157,7 +157,8 @@ async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
     kinds = [(texts(f"kinds.{kind}"), f"q=category:{kind}") for kind in ("event", "reflection", "style")]
     known = await visitor.store.memory.browse.places(visitor.context, limit=_PLACES)
     places = [(name, "q=" + quote(f'place:"{name}"')) for name in known if '"' not in name]
-    return [*states, *facts, *kinds, *places]
+    tags = [(f"#{tag}", "q=" + quote(f"tag:{tag}")) for tag in await visitor.store.memory.browse.tags(visitor.context)]
+    return [*states, *tags, *facts, *kinds, *places]
 
 
 async def one(visit: Visit) -> Response:

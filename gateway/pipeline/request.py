@@ -35,6 +35,9 @@ from memory.store.memories import Memory
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
+#: The most files read before the summary that stay in the prompt, and the line above them.
+_FILES: Final = 3
+_READ_BEFORE: Final = "(files that were read before, in the part of the conversation that is summed up:)"
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES: Final = 10_000_000
 #: The fewest tokens that are left of a message when it is shortened.
@@ -155,7 +158,6 @@ class TurnRequest:
             now=_clock(self.now, turn.context.timezone),
             place=_place(self.course.heard[0].inbound),
             speaker=names[turn.context.speaker.id],
-            model=self.served.provider.name,
             fence=self.fence,
             notes=notes,
             steering=tuple(self._steering(shares, bare=bare)),
@@ -213,6 +215,10 @@ class TurnRequest:
         current = [message.id for message in self.turn.said]
         window = [message for message in self.view.window if message.id >= (self.since or 0)]
         inlined = self._inlined(tokens // 3)
+        # Beside the first message, so that the prompt stays the same from turn to turn.
+        if self.since is None and (files := self._summed_up(tokens // 10)):
+            first = next(message.id for message in window if message.role == "user")
+            inlined[first] = [_READ_BEFORE, *files, *inlined.get(first, ())]
         pictures = _newest_pictures(self.view.attached, self.limits.pictures)
         earlier = self._earlier() if self.since is None else []
         history = [
@@ -305,6 +311,19 @@ class TurnRequest:
             if text:
                 found.setdefault(key, []).append(_fenced(label(one), text))
         return found
+
+    def _summed_up(self, tokens: int) -> list[str]:
+        """Returns the last files that were read before the summary, sent by people or got by tools, as far as they fit.
+
+        Only a result of a tool that is not ours is a file or a page; what memory has told stands in the prompt anyway.
+        """
+        files = [(key, each) for key, some in self.view.summed_up.items() for each in some if each.state == "text"]
+        read = {each.text: (key, label(each)) for key, each in sorted(files, key=lambda file: file[0])}
+        read |= {one.text: (one.id, "") for one in reversed(self.view.results) if prompt.is_outside(one.text)}
+        last = sorted(read.items(), key=lambda each: each[1][0])[-_FILES:]
+        texts = inline([(key, text) for text, (key, _) in last], tokens, self.served.gauge.count)
+        shown = [(named, text) for (_, (_, named)), text in zip(last, texts, strict=True) if text]
+        return [_fenced(named, text) if named else text for named, text in shown]
 
     def _inlined_again(self, tokens: int) -> Iterator[str]:
         files = [(key, one) for key in sorted(self.view.again) for one in self.view.again[key] if one.state == "text"]

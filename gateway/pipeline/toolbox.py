@@ -37,7 +37,7 @@ from gateway.actions.memory import (
 )
 from gateway.internet.tools import FETCH, FetchArguments, WebTools
 from gateway.pipeline.questions import DO
-from gateway.wording import phrases, reminder_lines
+from gateway.wording import reminder_lines
 from gateway.wording.texts import REFUSALS, Texts
 from memory.browse.browse import About
 from memory.chat.edits import Edits
@@ -358,7 +358,7 @@ class Toolbox:
     def _line(self, memory: Memory) -> str:
         until = f", until {self.texts.date(memory.valid_until)}" if memory.valid_until is not None else ""
         told = f"told {self.texts.date(memory.learned_at)}{until}"
-        return f"{memory.key}: {memory.value} ({told}) [{memory.short_id}]"
+        return f"{_said(memory)} ({told}) [{memory.short_id}]"
 
 
 def _plainly(arguments: Any) -> str:
@@ -376,7 +376,9 @@ def _fenced(text: str) -> str:
 
 
 def _said(memory: Memory) -> str:
-    return phrases.say(memory.key, memory.value, language="en")
+    """Returns a memory as every part of a prompt tells it: of whom it is first."""
+    whose = memory.subject or memory.subject_name
+    return f"{f'{whose}: ' if whose else ''}{memory.key}: {memory.value}"
 
 
 def _masked(*kept: Memory) -> str:

@@ -20,6 +20,7 @@ from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
+from memory import keys
 from memory.browse.browse import LISTED, TIERS
 from memory.errors import (
     Derived,
@@ -29,6 +30,7 @@ from memory.errors import (
     NotWished,
     NotYours,
     StorageError,
+    TooManyTags,
     UnknownFilter,
     UnreadFilter,
 )
@@ -68,7 +70,11 @@ CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
 }
 
 #: What memory refuses to do for a person, as `Texts.refusal` says it. Other errors are no answer to a request.
-REFUSALS: Final = (NotFound, NotYours, NotCurrent, NotWished, Derived, UnknownFilter, UnreadFilter)
+REFUSALS: Final = (NotFound, NotYours, NotCurrent, NotWished, Derived, TooManyTags, UnknownFilter, UnreadFilter)
+_REFUSED: Final[Mapping[type[MemoryFault], str]] = {
+    NotYours: "memory.not_yours", NotCurrent: "correct.replaced", NotWished: "correct.unwished",
+    TooManyTags: "memory.tag.full",
+}  # fmt: skip
 
 #: In the class below, `date` is a method.
 _Day: TypeAlias = date
@@ -136,18 +142,12 @@ class Texts:
     def refusal(self, short_id: str, error: MemoryFault) -> str:
         """Returns the reason why nothing was done to the memory called `short_id`."""
         match error:
-            case NotYours():
-                return self("memory.not_yours", id=short_id)
-            case NotCurrent():
-                return self("correct.replaced", id=short_id)
-            case NotWished():
-                return self("correct.unwished", id=short_id)
             case Derived():
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
             case UnknownFilter() | UnreadFilter():
                 return self.unread(error)
             case _:
-                return self("memory.unknown_id", id=short_id)
+                return self(_REFUSED.get(type(error), "memory.unknown_id"), id=short_id, most=keys.TAGS_LIMIT)
 
     def failed_store(self, key: FailedStore, error: StorageError) -> str:
         """Returns the words of an error of the database, such as "error.storage", without paths and statements."""
@@ -162,6 +162,10 @@ class Texts:
         if error.name == "category":
             known = ", ".join(text for key, text in CATALOGUE[self.language].items() if key.startswith("category."))
             return self("filter.no_category", value=error.value, known=known)
+        if error.name in ("key", "tag"):
+            names = f"filter.known_{error.name}s"
+            known = self(names, known=", ".join(error.known)) if error.known else self("filter.no_tags")
+            return self("filter.no_label", name=error.name, value=error.value, known=known)
         return self("filter.no_time", name=error.name, value=error.value)
 
     def attachment(self, kind: str, name: str) -> str:

@@ -220,6 +220,12 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
     return About(entity=known, memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])))
 
 
+def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[str]:
+    """Returns the tags of the most memories."""
+    labelled = filtered.labels(reader, scope, "tag")
+    return sorted(labelled, key=lambda tag: -len(labelled[tag]))[:limit]
+
+
 class Browse:
     def __init__(self, database: Database, search: Search, *, now: Callable[[], int]) -> None:
         self._database = database
@@ -297,6 +303,7 @@ class Browse:
     entered = sees(conversations.entered)
     dated = sees(_dated)
     places = sees(_places)
+    tags = sees(_tags)
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

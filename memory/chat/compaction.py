@@ -106,8 +106,6 @@ class _Cut:
 
 
 class Compaction:
-    """The compactions of one store (`Service.compaction`)."""
-
     def __init__(
         self, database: Database, *, agents: Agents, learner: Learner, mailbox: Mailbox, runtime: Runtime, loops: Loops
     ) -> None:

@@ -38,8 +38,6 @@ class FactDoubt:
 
 
 class Doubts:
-    """The doubts of one store (`Service.doubts`)."""
-
     def __init__(self, database: Database, mailbox: Mailbox, *, now: Callable[[], int]) -> None:
         self._database = database
         self._mailbox = mailbox

@@ -17,7 +17,7 @@ from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
-from memory.errors import NotCurrent, NotFound, NotWished
+from memory.errors import NotCurrent, NotFound, NotWished, TooManyTags
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import comparisons, style
@@ -136,6 +136,15 @@ class Edits:
         self._after_change(memory, *(self._part(memory) if pinned else ()))
         return self._row(memory.id)
 
+    def tag(self, short_id: str, tags: Sequence[str], *, tagged: bool) -> Memory:
+        """Adds tags to a memory, or takes them away. Raises `TooManyTags` and the errors of `confirm`."""
+        memory, named = self._current(short_id), dict.fromkeys(filter(None, map(keys.tag_of, tags)))
+        tags = [*(tag for tag in memory.tags if tag not in named), *(named if tagged else ())]
+        if len(tags) > keys.TAGS_LIMIT:
+            raise TooManyTags(f"{short_id} has {keys.TAGS_LIMIT} tags already.")
+        memories.set_values(self._tx, memory.id, {"tags": memories.tag_list(tags)})
+        return self._row(memory.id)
+
     def decide(self, question: Question, taken: DoubtAnswer) -> tuple[FactDoubt, bool]:
         """Keeps, as the person's word, which of two facts holds, or that both do. Closes the question.
 
@@ -165,7 +174,7 @@ class Edits:
 
     def set_learning(self, on: bool) -> None:
         """Switches learning from this chat on or off. The caller checks who may do so."""
-        self._tx.run("update chats set learning = ? where id = ?", (int(on), self._context.session.chat_id))
+        chats.put_chat(self._tx, self._context.session.chat_id, learning=int(on))
 
     def set_language(self, language: str | None) -> None:
         """Sets this person's language by its code; None follows the language they write."""

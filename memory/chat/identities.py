@@ -35,8 +35,6 @@ class Where:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """The person who speaks, in the platform's terms."""
-
     platform: str
     user_id: str
     name: str
@@ -48,8 +46,6 @@ def entered(where: Where, who: Who) -> Keys:
 
 
 class Identities:
-    """The people who speak to the agents of one store, and the places where they do."""
-
     def __init__(self, database: Database, agents: Agents, *, now: Callable[[], int]) -> None:
         self._database = database
         self._agents = agents

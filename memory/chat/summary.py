@@ -111,7 +111,6 @@ def extract(
 
 
 def is_spoken(message: Message) -> bool:
-    """Returns whether a message consists of words, and is no call or result of a tool."""
     return message.role in ("user", "assistant") and bool(message.text.strip())
 
 

@@ -94,8 +94,6 @@ class Outcome:
 
 
 class Turns:
-    """The turns of one store (`Service.turns`)."""
-
     def __init__(
         self,
         database: Database,

@@ -27,6 +27,9 @@ from memory.store.recalls import RecalledEntry
 
 #: The most tokens that a prompt shows of a tool's result from an earlier turn. An answer has been made of it.
 OLD_RESULT: Final = 300
+#: The last messages with files, and the last results of tools, that are looked at of what was summed up.
+_FILES: Final = 3
+_RESULTS: Final = 12
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 #: Words by which people speak of a picture.
@@ -62,9 +65,10 @@ class TurnMaterial:
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
-    left it and are spoken of now. `members` holds the names of a group's people, including those who have said nothing
-    in the window. `question` is open to the person. `learned` holds what the turn's own messages tell and take back,
-    `reminders` the person's reminders to come, if they were looked for.
+    left it and are spoken of now. `summed_up` holds the last files among the messages that the summary covers, and
+    `results` the last results of tools there, newest first. `members` holds the names of a group's people, including
+    those who have said nothing in the window. `question` is open to the person. `learned` holds what the turn's own
+    messages tell and take back, `reminders` the person's reminders to come, if they were looked for.
     """
 
     window: tuple[Message, ...]
@@ -73,6 +77,8 @@ class TurnMaterial:
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    summed_up: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    results: tuple[Message, ...] = ()
     members: Mapping[int, str] = field(default_factory=dict)
     question: Question | None = None
     learned: Revision | None = None
@@ -103,13 +109,14 @@ def take(
         recall=Recall(snapshot=Snapshot()),
         trimmed_to=window[0].id - 1 if trimmed else None,
         attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
+        summed_up=attachments.summed_up(reader, session.id, _FILES) if session.summary else {},
+        results=tuple(history.results_summed_up(reader, session.id, _RESULTS) if session.summary else ()),
         members={} if session.private else chats.members(reader, session.id),
         question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
     )
     if budget is None:
         return material
-    wanted = context.speaker.manner if session.private else session.manner
-    budget = replace(budget, manner=budget.manner and wanted)
+    budget = replace(budget, manner=budget.manner and (context.speaker if session.private else session).manner)
     snapshot, taken = _snapshot(reader, context, budget, now=now, count_tokens=count_tokens)
     recalled = recall(
         reader,
@@ -126,7 +133,7 @@ def take(
         material,
         recall=replace(recalled, items=(*recalled.items, *lately)),
         snapshot_taken_at=now if taken else None,
-        again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
+        again=_spoken_of(reader, session.id, said, recalled, window, {**material.attached, **material.summed_up}),
     )
 
 
@@ -147,7 +154,7 @@ def _spoken_of(
     wanted = [one.id for passage in passages for one in (passage.message, passage.before) if one is not None]
     if any(_PICTURE.search(one.text) and one.id not in attached for one in said):
         wanted += attachments.last_pictured(reader, session_id, window[0].id)
-    shown = {message.id for message in window}
+    shown = {*attached, *(message.id for message in window)}
     left = [one for one in dict.fromkeys(wanted) if one not in shown]
     return attachments.of_messages(reader, left) if left else {}
 

@@ -151,7 +151,7 @@ def _request(pairs: Sequence[_Pair]) -> ModelRequest:
 
 def _line(n: int, pair: _Pair) -> str:
     older, newer = map(_shown, pair)
-    about = pair[0].subject or "(one person)"
+    about = pair[0].subject or pair[0].subject_name or "(one person)"
     return json.dumps({"n": n, "about": about, "older": older, "newer": newer}, ensure_ascii=False)
 
 

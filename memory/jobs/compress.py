@@ -323,7 +323,7 @@ or other.
 
 
 _PRIVATE: Final = _instructions(
-    '"self" when it is about the person whose events these are, else the name of who or what'
+    'the name of who or what it is about; for the person whose events these are, the name in "by"'
 )
 _GROUP: Final = _instructions('the name of who or what it is about; "group" when it is about all of them')
 _PLAIN_INSTRUCTIONS: Final = keys.normalise_value(_PRIVATE)

@@ -237,7 +237,11 @@ def _group(memory: Memory) -> tuple[object, ...]:
 
 def _request(rows: Rows) -> ModelRequest:
     first = rows[0]
-    about = {"about": first.subject or "(one person)", "category": first.category, "topic": first.topic}
+    about = {
+        "about": first.subject or first.subject_name or "(one person)",
+        "category": first.category,
+        "topic": first.topic,
+    }
     lines = ["ALL OF THEM:", json.dumps(about, ensure_ascii=False), "", "FACTS:", *map(_line, rows)]
     return ModelRequest(instructions=INSTRUCTIONS, material="\n".join(lines), max_tokens=_ANSWER_TOKENS)
 
@@ -344,6 +348,7 @@ def _write(tx: Transaction, scope: Scope, night: Night, rows: Rows, statement: S
         newest,
         category=filed.category,
         topic=filed.topic,
+        tags=tuple(tag for memory in rows for tag in memory.tags),
         key=statement.key,
         value=statement.value,
         importance=max(memory.importance for memory in rows),

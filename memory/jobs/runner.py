@@ -175,8 +175,6 @@ TABLE: Final[tuple[Job, ...]] = (enrich.JOB, compress.JOB, reflect.JOB, merge.JO
 
 
 class Jobs:
-    """The night jobs of a store (`Service.jobs`). `table` holds the jobs in the order in which a night runs them."""
-
     def __init__(
         self,
         database: Database,

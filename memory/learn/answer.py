@@ -81,8 +81,6 @@ Confidence: TypeAlias = Annotated[float, _within(0, 1, 0.7)]
 
 
 class Item(BaseModel):
-    """The fields that any item of an answer may have."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     value: Words = Field(min_length=1)
@@ -111,8 +109,6 @@ class StyleItem(Item):
 
 
 class EntityItem(BaseModel):
-    """A name and the type of thing it names."""
-
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: Words = Field(min_length=1, max_length=200)
@@ -132,7 +128,6 @@ class Answer:
 
 
 def read_answer(text: str) -> Answer:
-    """Returns everything usable in a model's answer. Raises `Unreadable` if it holds no JSON answer."""
     found, cut = _answer(text[:LONGEST_ANSWER])
     if found is None:
         raise Unreadable(

@@ -20,7 +20,7 @@ from typing import Any, get_args
 
 from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
-from memory.learn.ask import INSTRUCTIONS, Stretch
+from memory.learn.ask import INSTRUCTIONS, Stretch, names_of
 from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
@@ -178,9 +178,10 @@ def kind_of(item: FactItem) -> tuple[str, str]:
     return key, category if category in keys.CATEGORIES else "conversation"
 
 
-def subject_of(about: str, speaker: str) -> str:
+def subject_of(about: str, *speaker: str) -> str:
+    """Returns the subject of a fact as it is kept: "" for the speaker, who has these names."""
     name = " ".join(safe(about).split())[:_SUBJECT_LIMIT]
-    return "" if name.casefold() in {speaker.casefold()} | _SELF else name
+    return "" if name.casefold() in {*map(str.casefold, speaker)} | _SELF else name
 
 
 def value_of(text: str, today: date) -> str:
@@ -249,7 +250,9 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
     origin = _origin(item, stretch, by_assistant=by_assistant)
     if origin is None:
         return None
-    about = subject_of(item.about, origin.dated.author_name) if origin.by_person else ""
+    names = names_of((*stretch.before, *stretch.messages))
+    speaker = (origin.dated.author_name, names.get(origin.dated.author_id or 0, ""))
+    about = subject_of(item.about, *speaker) if origin.by_person else ""
     value = value_of(item.value, origin.today)
     said = [message.text for message in origin.messages]
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):

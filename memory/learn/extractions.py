@@ -53,8 +53,6 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """The unread part of a session, in messages and estimated tokens."""
-
     messages: int
     tokens: int
 

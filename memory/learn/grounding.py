@@ -55,8 +55,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaidText:
-    """A person's message, and the assistant's words before it."""
-
     text: str
     before: str = ""
 

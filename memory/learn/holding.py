@@ -100,7 +100,7 @@ def part(tx: Transaction, row: Memory, *, at: int, now: int, new_id: Callable[[]
         return
     loose = [each for each in memories.tellings(tx, [row.id])[row.id] if each.unsure and each.at > at]
     if loose:
-        memory_id = _standing(tx, [], row, set(), loose, now=now, new_id=new_id)
+        memory_id = _standing(tx, [], row, loose, now=now, new_id=new_id)
         memories.move_sources(tx, row.id, memory_id, [each.message_id for each in loose])
 
 
@@ -191,7 +191,6 @@ def _succeed(tx: Transaction, rows: Sequence[Memory], line: Sequence[_Told]) -> 
 
 
 def _left(tx: Transaction, row: Memory, among: set[int]) -> bool:
-    """Returns whether a row was ended by one of an account that is another person's now."""
     if row.superseded_by is None or row.superseded_by in among:
         return False
     return any(
@@ -208,24 +207,37 @@ def _free(
     now: int,
     new_id: Callable[[], str],
 ) -> list[Memory]:
-    """Parts what may have been meant from what was told: it stands by itself if the value did not hold then."""
-    sure = {told.row.id for told in line}
+    """Parts what may have been meant from what was told: it stands by itself if the value did not hold then.
+
+    So does a row whose plain telling is gone, which another value has ended until now.
+    """
+    sure, among = {told.row.id for told in line}, {row.id for row in rows}
+    live = [row for row in rows if row.id not in sure and row.valid_until is None]
     changed = []
     for row in rows:
         told = [each for each in line if _same_value(each.row, row)]
         meant = [each for each in tellings[row.id] if each.unsure or row.id not in sure]
         loose = [each for each in meant if _is_loose(each, line, told)]
+        is_outlived = not row.unsure and row.superseded_by in among
         if row.id in sure and loose:
-            memory_id = _standing(tx, rows, row, sure, loose, now=now, new_id=new_id)
+            memory_id = _standing(tx, live, row, loose, now=now, new_id=new_id)
             memories.move_sources(tx, row.id, memory_id, [each.message_id for each in loose])
-            changed.append(row)
         elif row.id in sure or row.confidence == DOUBTED:
             continue
-        elif loose and row.superseded_by in {each.id for each in rows if _same_value(each, row)}:
+        elif loose and (is_outlived or row.superseded_by in {each.id for each in rows if _same_value(each, row)}):
             memories.supersede(tx, row.id, None, at=None)
-            changed.append(row)
-        elif meant and told and not loose and row.valid_until is None:
+            live.append(row)
+        elif meant and told and not loose and (is_outlived or row.valid_until is None):
             memories.supersede(tx, row.id, told[-1].row.id, at=max(row.valid_from, meant[-1].at))
+            live = [each for each in live if each.id != row.id]
+        else:
+            continue
+        changed.append(row)
+    for row in [each for each in live if each.confidence != DOUBTED]:
+        if (other := _alike(live, row)) is not None:
+            memories.move_sources(tx, row.id, other.id, [each.message_id for each in tellings[row.id]])
+            memories.supersede(tx, row.id, other.id, at=max(row.valid_from, other.valid_from))
+            live.remove(row)
             changed.append(row)
     return changed
 
@@ -237,20 +249,22 @@ def _is_loose(meant: MemoryTelling, line: Sequence[_Told], told: Sequence[_Told]
     return all(each.at < meant.at for each in told) and (over or held not in told)
 
 
+def _alike(live: Sequence[Memory], row: Memory) -> Memory | None:
+    mine = (each for each in live if each.owner_id == row.owner_id and each.id != row.id)
+    return next((each for each in mine if _same_value(each, row)), None)
+
+
 def _standing(
     tx: Transaction,
-    rows: Sequence[Memory],
+    live: Sequence[Memory],
     row: Memory,
-    sure: set[int],
     loose: Sequence[MemoryTelling],
     *,
     now: int,
     new_id: Callable[[], str],
 ) -> int:
-    for each in rows:
-        mine = each.owner_id == row.owner_id and each.id not in sure
-        if mine and each.valid_until is None and _same_value(each, row):
-            return each.id
+    if (other := _alike(live, row)) is not None:
+        return other.id
     draft = memories.draft_of(
         row, confidence=UNSURE, learned_at=loose[0].at, valid_from=loose[0].at, origin="extracted"
     )

@@ -244,10 +244,11 @@ def _place(
         # If a memory was merged, the merged row counts as told again: the part must not come back beside it.
         row = lineage.merged_into(tx, scope, held) if held.valid_until is None else held
         # A message that is read a second time does not count as told again, nor one that may not mean it.
-        again = not lineage.learned_from(tx, row.id, source_ids) and held.valid_until is None
+        is_proof = row.unsure and not unsure and keys.is_single_valued(draft.key)
+        again = not lineage.learned_from(tx, row.id, source_ids) and (held.valid_until is None or is_proof)
         if again and (row.unsure or not unsure):
             memories.reinforce(tx, row.id, at=draft.learned_at, confidence=draft.confidence)
-            if row.unsure and not unsure and keys.is_single_valued(draft.key):
+            if is_proof:
                 memories.set_values(tx, row.id, {"valid_from": draft.learned_at})
         memory_id = row.id
     else:

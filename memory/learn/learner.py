@@ -26,7 +26,7 @@ from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, me
 from memory.learn import extract, extractions, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable, read_answer
-from memory.learn.ask import INSTRUCTIONS, Stretch, ask, fitting, shortened
+from memory.learn.ask import Stretch, ask, fitting, instructions_for, shortened
 from memory.learn.extract import Finding
 from memory.learn.extractions import Unread, Work
 from memory.learn.model import (
@@ -384,7 +384,8 @@ class Learner:
         Asks again with less if the question was refused as too long. Raises as `_by_model` does.
         """
         for left in range(_SHRINKS, -1, -1):
-            tokens = model.room(INSTRUCTIONS, ANSWER_TOKENS)
+            instructions = instructions_for(model.room)
+            tokens = model.room(instructions, ANSWER_TOKENS)
             stretch = await self._stretch(work)
             if stretch is not None and (count := fitting(stretch.messages, tokens)) < len(stretch.messages):
                 last, following = (message.id for message in stretch.messages[count - 1 : count + 1])
@@ -398,7 +399,7 @@ class Learner:
                 # A piece that waits for its owner's lock holds no slot.
                 async with self._reading:
                     answer = await model.ask(
-                        ask(stretch, tokens),
+                        ask(stretch, tokens, instructions=instructions),
                         self._database,
                         agent_id=agent_id,
                         timezone=self._agents.timezone(agent_id),

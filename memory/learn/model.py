@@ -7,9 +7,9 @@ budget: all that an agent's models read and wrote, except for answers to people.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from memory.errors import MemoryFault
 from memory.learn import extractions
@@ -17,8 +17,8 @@ from memory.store.database import Database
 from memory.store.usage import Spent
 from memory.text.times import clock
 
-#: Tokens an answer may take: about 60 facts.
-ANSWER_TOKENS: Final = 4_000
+#: Tokens an answer may take: about 60 facts, or 20 behind the thoughts of a model that thinks.
+ANSWER_TOKENS: Final = 6_000
 
 
 class ModelFailed(MemoryFault):
@@ -51,17 +51,16 @@ class BudgetSpent(MemoryFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A request to a model: instructions, and the material they apply to. The answer is to be JSON."""
+    """A request to a model: instructions, and the material they apply to. The answer is to be JSON, of the `schema`."""
 
     instructions: str
     material: str
     max_tokens: int = ANSWER_TOKENS
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """A model's answer as text, and its cost."""
-
     text: str
     spent: Spent
 

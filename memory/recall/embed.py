@@ -58,9 +58,7 @@ class Embedder(Protocol):
     """A model that turns texts into vectors whose cosine measures how alike they are in meaning."""
 
     @property
-    def name(self) -> str:
-        """The model and its version; stored with the vectors."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def dimension(self) -> int: ...
@@ -142,7 +140,6 @@ def sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns each row at unit length; a row of zeros stays zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 

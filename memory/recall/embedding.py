@@ -242,7 +242,6 @@ class Embedding:
         )
 
     async def close(self) -> None:
-        """Stops at once. Documents under way stay in the queue."""
         try:
             if self._task is not None:
                 self._task.cancel()

@@ -111,7 +111,6 @@ def _judged(hit: Hit, share: float, question: str) -> _Judged:
 
 
 def _states(hit: Hit) -> bool:
-    """Returns whether a hit is more than small talk and questions."""
     text = "" if hit.passage is None else hit.passage.message.text
     return should_search(text) and not all(sentence.endswith(_ASKS) for sentence in parts(text))
 

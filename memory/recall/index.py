@@ -222,7 +222,6 @@ async def catch_up(database: Database) -> None:
 
 
 def catch_up_some(tx: Transaction) -> None:
-    """Indexes the oldest changes, as many as fit a short transaction."""
     changes = documents.take_changes(tx, limit=_STRETCH)
     if not all(isinstance(row["doc"], int) for row in changes):
         raise IndexDamaged("The log of changes is damaged. Nothing is lost: the index is rebuilt.")

@@ -51,7 +51,6 @@ class Time:
     around: tuple[int, int]
 
     def fits(self, moment: int) -> float:
-        """Returns how well a moment fits: 2, 1 or 0."""
         inside = self.first <= moment < self.last
         return float(inside) + float(self.around[0] <= moment < self.around[1])
 
@@ -212,7 +211,6 @@ def _any_of(name: str) -> re.Pattern[str]:
 
 
 def _is_spoken(char: str) -> bool:
-    """Returns whether `char` is a letter, a digit, or a mark that is half of a letter; emoji selectors are not."""
     category = unicodedata.category(char)
     return category[0] in "LN" or (category in {"Mn", "Mc"} and not "\ufe00" <= char <= "\ufe0f")
 

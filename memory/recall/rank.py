@@ -141,7 +141,6 @@ class Ranked:
 
     @property
     def parts(self) -> dict[ScorePart, float]:
-        """The parts of the score that are more than 0 for any candidate."""
         return {name: round(float(values[self.place]), 3) for name, values in self.signals.items()}
 
 

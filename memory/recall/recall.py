@@ -98,8 +98,6 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """All memory that bears on one turn. `items` are ranked, best first; a reflection comes last."""
-
     snapshot: Snapshot
     items: tuple[Recalled, ...] = ()
 

@@ -46,7 +46,6 @@ class Reranker:
         self._seconds = seconds
 
     async def order(self, question: str, texts: Sequence[str]) -> list[int]:
-        """Returns the positions of `texts` in their new order: each once, those beyond the best few where they were."""
         asked = [text[:_MOST_CHARS] for text in texts[: self._top]]
         unchanged = list(range(len(texts)))
         if len(asked) < 2:

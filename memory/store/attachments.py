@@ -83,6 +83,17 @@ def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:
     )
 
 
+def summed_up(reader: Reader, session_id: int, limit: int) -> dict[int, tuple[Attached, ...]]:
+    """Returns the attachments of the last messages with readable files among those that the summary covers."""
+    last = reader.ids(
+        "select distinct a.message_id from attachments a join messages m on m.id = a.message_id"
+        " join sessions s on s.id = m.session_id where a.state = 'text' and s.id = ? and m.recall = 1"
+        " and m.id > s.summary_after and m.id <= s.window_after order by 1 desc limit ?",
+        (session_id, limit),
+    )
+    return of_messages(reader, last)
+
+
 def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
     """Drops all but the newest pictures of a session's messages above the id `after`, and all but a few below it.
 
@@ -99,7 +110,6 @@ def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) ->
 
 
 def drop(tx: Transaction, inbox_ids: Sequence[int]) -> None:
-    """Deletes the attachments of inbox rows that have ended without becoming a message."""
     tx.run(
         "delete from attachments where inbox_id in (select value from json_each(?)) and message_id is null",
         (inbox_ids,),

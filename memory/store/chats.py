@@ -342,6 +342,12 @@ def put(tx: Transaction, session_id: int, **values: Value) -> None:
     tx.run(f"update sessions set {marks} where id = ?", (*values.values(), session_id))
 
 
+def put_chat(tx: Transaction, chat_id: int, **values: Value) -> None:
+    """Sets columns of a chat by their names."""
+    marks = ", ".join(f"{name} = ?" for name in values)
+    tx.run(f"update chats set {marks} where id = ?", (*values.values(), chat_id))
+
+
 def choose_agent(tx: Transaction, session_id: int, name: str | None) -> None:
     tx.run(
         "update sessions set chosen_agent_id = (select id from agents where name = ?) where id = ?", (name, session_id)

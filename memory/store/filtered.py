@@ -6,12 +6,15 @@ filter from here, so that the rows listed under a filter are the rows forgotten 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from memory import filters, keys
+from memory.errors import UnreadFilter
 from memory.filters import Filter, Filters, GroupOf
 from memory.scope import Scope
 from memory.store import entities, memories
@@ -26,6 +29,8 @@ _PLACES: Final = ("location", "other")
 #: The letter that German and the Scandinavian languages add to a name, without an apostrophe: "Miriams".
 _GENITIVE: Final = "s"
 _NAMING: Final = ("about", "place")
+#: The most keys or tags that are named where one is not known.
+_SUGGESTED: Final = 20
 
 
 class Reach(NamedTuple):
@@ -47,15 +52,23 @@ class Allowed:
 def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: GroupOf = filters.no_group) -> Filters:
     """Returns the words and filters of `text`; a topic or name of several words is recognised if this scope knows it.
 
-    Raises `UnknownFilter` and `UnreadFilter`.
+    Raises `UnknownFilter` and `UnreadFilter`, that too for a key or tag that no memory of the scope has.
     """
 
     def is_known(name: str, value: str) -> bool:
         if name == "topic":
             return bool(_topics(reader, scope, value))
+        if name in ("key", "tag"):
+            return bool(_labelled(reader, scope, name, value))
         return bool(_called(reader, scope, value, places=name == "place"))
 
-    return filters.read(text, today, group_of=group_of, is_known=is_known)
+    given = filters.read(text, today, group_of=group_of, is_known=is_known)
+    for condition in given.given:
+        if condition.name in ("key", "tag") and not is_known(condition.name, condition.value):
+            known = _suggested(labels(reader, scope, condition.name), condition.value)
+            message = f"No memory has {condition.written}."
+            raise UnreadFilter(message, name=condition.name, value=condition.value, known=known)
+    return given
 
 
 def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
@@ -67,7 +80,6 @@ def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allo
 
 
 def meeting(reader: Reader, scope: Scope, given: Filters, timezone: str) -> frozenset[int]:
-    """Returns the memories that meet every one of the filters, current or not."""
     sets = [_memories(reader, scope, condition, timezone) for condition in given.given]
     return frozenset.intersection(*sets) if sets else frozenset(_where(reader, scope, _KINDS))
 
@@ -87,8 +99,8 @@ def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> froz
 
 
 def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezone: str) -> list[int]:
-    """Returns the messages within reach that meet every one of the filters; a message has no topic and no category."""
-    if any(condition.name in ("category", "topic") for condition in given.given):
+    """Returns the messages within reach that meet every one of the filters; a message has no labels."""
+    if any(condition.name in ("category", "topic", "key", "tag") for condition in given.given):
         return []
     message_ids: set[int] | None = None
     for one in given.given:
@@ -138,6 +150,8 @@ def _memories(reader: Reader, scope: Scope, condition: Filter, timezone: str) ->
     if condition.name == "topic":
         topics = _topics(reader, scope, condition.value)
         memory_ids += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
+    elif condition.name in ("key", "tag"):
+        memory_ids += _labelled(reader, scope, condition.name, condition.value)
     elif condition.name in _NAMING:
         memory_ids += _called(reader, scope, condition.value, places=condition.name == "place")
         is_named = naming(reader, scope, condition.value)
@@ -167,6 +181,37 @@ def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
         f"select distinct m.topic from memories m where m.topic <> '' and {within.sql}", within.parameters
     )
     return [row["topic"] for row in rows if wanted in (keys.normalise_value(row["topic"]), _spaced(row["topic"]))]
+
+
+@walled
+def labels(reader: Reader, scope: Scope, name: str) -> dict[str, list[int]]:
+    """Returns the keys, or with "tag" the tags, among the memories of a scope, each with the ids that have it."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.id, m.key, m.tags from memories m where m.kind in (select value from json_each(?))"
+        f" and (m.tags <> '[]' or ? = 'key') and {within.sql} order by m.id desc",
+        (_KINDS, name, *within.parameters),
+    )
+    labelled: dict[str, list[int]] = {}
+    for row in rows:
+        for label in [keys.vocabulary_key(row["key"])] if name == "key" else json.loads(row["tags"]):
+            labelled.setdefault(label, []).append(row["id"])
+    return labelled
+
+
+def _labelled(reader: Reader, scope: Scope, name: str, value: str) -> list[int]:
+    label = keys.vocabulary_key(value) if name == "key" else keys.tag_of(value)
+    return labels(reader, scope, name).get(label, [])
+
+
+def _suggested(labelled: dict[str, list[int]], value: str) -> tuple[str, ...]:
+    """Returns the labels that are most like a value, else those of the most memories."""
+
+    def likeness(label: str) -> tuple[float, int]:
+        ratio = SequenceMatcher(a=value.lower()[: keys.KEY_LIMIT], b=label, autojunk=False).ratio()
+        return (-ratio if ratio > 0.5 else 0, -len(labelled[label]))
+
+    return tuple(sorted(labelled, key=likeness)[:_SUGGESTED])
 
 
 def _spaced(topic: str) -> str:

@@ -461,6 +461,17 @@ def begin_effect(tx: Transaction, turn_id: int, n: int, i: int, tool: str, *, no
     tx.run("insert into effects values (?, ?, ?, ?, 'started', null, ?)", (turn_id, n, i, tool, now))
 
 
+def results_summed_up(reader: Reader, session_id: int, limit: int) -> list[Message]:
+    """Returns the last results of tools among the messages that the session's summary covers, newest first."""
+    rows = reader.all(
+        f"{_MESSAGE} where session_id = ?1 and role = 'tool' and recall = 1 and erased_at is null"
+        " and id > (select summary_after from sessions where id = ?1)"
+        " and id <= (select window_after from sessions where id = ?1) order by id desc limit ?2",
+        (session_id, limit),
+    )
+    return [message(row) for row in rows]
+
+
 def effect(reader: Reader, turn_id: int, n: int, i: int) -> tuple[str, str | None] | None:
     """Returns (state, result) of a tool call of this turn; None if it never began."""
     row = reader.one("select state, result from effects where turn_id = ? and n = ? and i = ?", (turn_id, n, i))

@@ -74,6 +74,7 @@ class Memory:
     pinned: bool
     confirmed: bool
     archived_at: int | None
+    tags: tuple[str, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -125,6 +126,7 @@ class Draft:
     subject: str = ""
     agent_id: int | None = None
     topic: str = ""
+    tags: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     valid_from: int | None = None
     valid_until: int | None = None
@@ -146,6 +148,7 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     columns: dict[str, Value] = {
         **{field.name: getattr(draft, field.name) for field in fields(Draft)},
         "short_id": short_id,
+        "tags": tag_list(draft.tags),
         "flags": json.dumps(draft.flags),
         "created_at": now,
         "valid_from": draft.learned_at if draft.valid_from is None else draft.valid_from,
@@ -157,6 +160,11 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
     )
     _changed(tx, memory_id)
     return memory_id
+
+
+def tag_list(tags: Iterable[str]) -> str:
+    """Returns the value of the column of tags."""
+    return json.dumps(list(dict.fromkeys(tags))[: keys.TAGS_LIMIT], ensure_ascii=False)
 
 
 def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
@@ -445,12 +453,17 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
 
 
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
-    """Removes rows that should never have been written; the rows they replaced hold for as long as they would have."""
+    """Removes rows that should never have been written; the rows they replaced hold for as long as they would have.
+
+    An unsure row would have been ended by no other value.
+    """
     for memory_id in memory_ids:
         reopened = tx.ids(
-            "update memories set (valid_until, superseded_by) ="
-            " (select valid_until, superseded_by from memories where id = ?1) where superseded_by = ?1 returning id",
-            (memory_id,),
+            "update memories set (valid_until, superseded_by) = (select"
+            " case when stands then null else g.valid_until end, case when stands then null else g.superseded_by end"
+            " from (select x.*, memories.confidence < ?2 and memories.key = x.key as stands"
+            "   from memories x where x.id = ?1) g) where superseded_by = ?1 returning id",
+            (memory_id, SURE),
         )
         for reopened_id in reopened:
             _changed(tx, reopened_id)
@@ -832,5 +845,6 @@ def from_row(row: Row) -> Memory:
     # Not dict(row), which looks for each name among all.
     values = dict(zip(row.keys(), row, strict=True))
     values["pinned"], values["confirmed"] = bool(values["pinned"]), bool(values["confirmed"])
-    values["flags"] = tuple(json.loads(values["flags"]))
+    for name in ("tags", "flags"):
+        values[name] = () if values[name] == "[]" else tuple(json.loads(values[name]))
     return Memory(**values)

@@ -251,7 +251,7 @@ def set_manner(tx: Transaction, session: Session, speaker: Speaker, on: bool) ->
     if session.private:
         put(tx, speaker.person_id, manner=int(on))
     else:
-        tx.run("update chats set manner = ? where id = ?", (int(on), session.chat_id))
+        chats.put_chat(tx, session.chat_id, manner=int(on))
 
 
 def unname(tx: Transaction, identity_ids: Sequence[int]) -> None:

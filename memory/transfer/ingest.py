@@ -8,7 +8,6 @@ said; they can be recalled and are never answered.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -358,7 +357,7 @@ def _keep(
                 "access_count": standing.access_count,
                 "reinforced_count": standing.reinforced_count,
                 "last_reinforced_at": standing.last_reinforced_at,
-                "tags": json.dumps(standing.tags, ensure_ascii=False),
+                "tags": memories.tag_list(filter(None, map(keys.tag_of, standing.tags))),
             },
         )
     run.kinds[draft.kind] = run.kinds.get(draft.kind, 0) + 1

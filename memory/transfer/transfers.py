@@ -84,8 +84,6 @@ class Brought:
 
 
 class Transfer:
-    """The imports and exports of one store. `heard` queues imported messages to be read in a quiet moment."""
-
     def __init__(
         self,
         database: Database,

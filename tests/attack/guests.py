@@ -23,7 +23,7 @@ _CHANCE = Random(4)
 #: Names somebody takes before they want nothing told of them.
 _NAMES = (
     "Coffee lover", "coffee", "Ada", "Ａda", "A\u200bda", "ada", "Ada Lovelace", "Ben", "self", "me", "I", "user",
-    "person", "likes", "Walkers", "the", "Coffee", "Kenya", "you", "all", "(you, the assistant)",
+    "person", "likes", "Walkers", "the", "Coffee", "Kenya", "you", "all", "(the assistant)",
 )  # fmt: skip
 
 

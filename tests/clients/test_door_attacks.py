@@ -33,6 +33,7 @@ ROUTES: tuple[tuple[str, str, Any], ...] = (
     ("DELETE", "/v1/memories/ID", None),
     ("GET", "/v1/memories/ID/forget", None),
     ("POST", "/v1/memories/ID/confirm", {}),
+    ("POST", "/v1/memories/ID/tags", {"tags": ["x"]}),
     ("GET", "/v1/entities?name=Minka", None),
     ("POST", "/mcp", RPC),
     ("GET", "/v1/nothing", None),

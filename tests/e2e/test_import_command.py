@@ -46,7 +46,7 @@ def test_a_workspace_comes_in_goes_out_and_is_taken_back(folder: Path) -> None:
     unasked = remora(folder, "import", "workspace", *person)
     assert unasked.returncode == 2 and "--yes" in unasked.stderr
     assert "New: 4 facts, 1 event, 0 messages." in unasked.stdout and "home: Lisbon" in unasked.stdout
-    assert "AGENTS.md: these are an agent's rules" in unasked.stdout and "persona: |\n  You are calm." in unasked.stdout
+    assert "AGENTS.md: these are an agent's rules" in unasked.stdout and "/agents/SOUL.md." in unasked.stdout
     dry = remora(folder, "import", "workspace", *person, "--dry-run", "--yes")
     assert dry.returncode == 0 and "Nothing was changed." in dry.stdout
     done = remora(folder, "import", "workspace", *person, "--yes")

@@ -285,3 +285,28 @@ async def test_in_a_clone_the_set_up_keeps_its_memories_and_its_files(tmp_path: 
     assert str(machine.folder / "config.yaml") in shown
     assert sorted(path.name for path in clone.iterdir()) == ["config.yaml", "data"]
     assert (clone / "config.yaml").read_bytes() == (ROOT / "config.yaml").read_bytes()
+
+
+@pytest.mark.parametrize("wish", ["y\n", "n\n"])
+async def test_notes_of_another_assistant_are_offered_once_and_can_be_undone(tmp_path: Path, wish: str) -> None:
+    """At the first chat where they lie; whoever declines is not asked again either."""
+    machine = Machine(home=tmp_path, ollama=FakeOllama(address="127.0.0.1:9"))
+    (tmp_path / "MEMORY.md").write_text("- The user lives in Porto\n- The user likes tea\n")
+    (tmp_path / "USER.md").write_text("- Name: Ada\n")
+    code, shown = await machine.run("init", "--model", "none")
+    assert code == 0 and "MEMORY.md and USER.md in" in shown and "can become memories" in shown
+    code, shown = await machine.type(("Import them now?", wish), ("leaves", "\x04"), command="chat")
+    assert code == 0 and f"MEMORY.md and USER.md in {tmp_path} can become memories" in shown
+    assert ("Imported as" in shown) is (wish == "y\n")
+    code, shown = await machine.type(("leaves", "\x04"), command="chat")
+    assert code == 0 and "Import them" not in shown
+    code, shown = await machine.run("chat", "--once", "/memory list")
+    assert code == 0 and ("Porto" in shown) is (wish == "y\n")
+    code, shown = await machine.run("import", "list")
+    assert code == 0
+    if wish == "y\n":
+        ids = [line.split()[0] for line in shown.splitlines() if "markdown" in line]
+        assert len(ids) == 2
+        for short_id in ids:
+            assert (await machine.run("import", "undo", short_id))[0] == 0
+        assert "Porto" not in (await machine.run("chat", "--once", "/memory list"))[1]

@@ -368,6 +368,11 @@ async def test_what_has_left_the_window_is_shown_again_when_it_is_spoken_of(desk
         words, pictures = await asked("what was on the photo?")
         assert pictures == [JPEG] and "note: the last 1 of the pictures beside this message came with earlier" in words
         words, _ = await asked("what did harbour.txt say?")
-        assert [inside for _, inside in FENCE.findall(words)] == ["one anchor, two fenders"]
+        # It stays in the prompt, beside the first message after the summary, and is not shown twice.
+        assert FENCE.findall(words) == []
+        assert str(desk.mind.asked[-1]).count("one anchor, two fenders") == 1
         words, pictures = await asked("what is the capital of Peru?")
-        assert pictures == [] == FENCE.findall(words)
+        assert pictures == [] == FENCE.findall(words) and "one anchor" in str(desk.mind.asked[-1])
+        await asked("/new")
+        await asked("what is the capital of Chile?")
+        assert "one anchor" not in str(desk.mind.asked[-1])

@@ -7,13 +7,14 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from memory.chat import summary
 from memory.chat.compaction import Bounds, Compacted
 from memory.chat.window import WindowSize
+from memory.context import Context
 from memory.forgetting.expired import erase_words
 from memory.forgetting.plan import How
 from memory.learn.agents import AgentMemory, Rotation
@@ -21,6 +22,10 @@ from memory.learn.ask import INSTRUCTIONS as READING
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestTooLong
 from memory.mailbox.outbox import Part
 from memory.service import Service
+from memory.store import attachments, history
+from memory.store.attachments import Attached
+from memory.store.database import Reader
+from memory.store.history import Utterance
 from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten
@@ -258,6 +263,46 @@ async def test_a_new_conversation_begins_without_the_summary(tmp_path: Path, clo
         assert await standing(memory) == (None, None) and await window(memory, clock) == []
         await forgotten(memory, context, "boat 1")
         assert await window(memory, clock) == ["and now?", "now"]
+
+
+@pytest.mark.parametrize("how", ["words", "memory", "new"])
+async def test_the_last_files_of_what_was_summed_up_stay_at_hand_until_they_go(
+    tmp_path: Path, clock: Clock, how: How | Literal["new"]
+) -> None:
+    """With what tools have read. A forgotten one and those of an earlier conversation are not shown again."""
+
+    page = Utterance(role="tool", text="a page", tokens=9, said_at=clock())
+    async with remembering(tmp_path, clock, Model()) as memory:
+        for n in range(5):
+            file = Attached(kind="file", name=f"{n}.txt", media_type="", size=9, state="text", text=f"file {n}")
+            turn = await say(memory, ADA, f"boat {n} has a leak", clock=clock, files=[file], answers=[page][: n == 1])
+        context = turn.context
+        assert await files(memory, context) == ([], [])
+        await talked(memory, clock, 3, first=5)
+        await checked(memory)
+        names, pages = await files(memory, context)
+        assert names == ["4.txt", "3.txt", "2.txt"] and pages == ["a page"]
+        if how == "new":
+            await act(memory, context, lambda edits: edits.start_window())
+            await talked(memory, clock, 9, first=10)
+        else:
+            await forgotten(memory, context, "boat 3", how=how)
+            await talked(memory, clock, 4, first=10)
+        await checked(memory)
+        assert await standing(memory) != (None, None)
+        names, pages = await files(memory, context)
+        assert (names, pages) == (([], []) if how == "new" else (["4.txt", "2.txt", "1.txt"], ["a page"]))
+
+
+async def files(memory: Service, context: Context) -> tuple[list[str], list[str]]:
+    """Returns the names of the last files that the summary covers, and the last results of tools, newest first."""
+
+    def look(reader: Reader) -> tuple[list[str], list[str]]:
+        named = attachments.summed_up(reader, context.session.id, 3)
+        results = history.results_summed_up(reader, context.session.id, 3)
+        return [one.name for key in sorted(named, reverse=True) for one in named[key]], [one.text for one in results]
+
+    return await memory.database.read(look)
 
 
 @pytest.mark.parametrize("how", ["words", "memory"])

@@ -238,7 +238,7 @@ async def test_an_old_version_can_be_looked_at_and_nothing_else(talk: Talk) -> N
 #: All that takes an id, with what may stand behind it.
 WITH_IDS = (
     "/memory show {id}", "/memory history {id}", "/memory pin {id}", "/memory unpin {id}", "/memory confirm {id}",
-    "/memory edit {id} something else", "/correct {id} something else",
+    "/memory tag {id} work", "/memory untag {id} work", "/memory edit {id} something else", "/correct {id} something else",
 )  # fmt: skip
 
 
@@ -818,3 +818,31 @@ async def test_nothing_is_said_to_be_saved_that_is_not(talk: Talk) -> None:
         assert await talk.ask("/remember ...") == Texts("en")("remember.nothing")
         assert await talk.ask("/profile name 17") == Texts("en")("remember.nothing")
         assert await listed(talk) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_a_person_tags_is_found_by_its_tag_and_by_its_key(talk: Talk, language: Language) -> None:
+    """In any case; the tag stays through a correction, and goes when it is taken away."""
+    async with talk.running():
+        texts = await speaks(talk, language)
+        tea, bike = await talk.kept("I like tea"), await talk.kept("the bike is green")
+        tagged = await talk.ask(f"/memory tag {tea} Work #Deep-Focus")
+        by_tag, by_key = await talk.ask("/memory search TAG:work"), await talk.ask("/memory list key:Likes")
+        await talk.ask(f"/memory edit {tea} green tea")
+        corrected = await talk.ask("/memory list tag:deep-focus")
+        [new] = [row for row in await listed(talk) if row.value == "green tea"]
+        untagged = await talk.ask(f"/memory untag {new.short_id} work")
+        nothing = await talk.ask("/memory search tag:play tea")
+        unknown = await talk.ask("/memory search key:lkes")
+        many = await talk.ask(f"/memory tag {bike} " + " ".join(f"t{n}" for n in range(9)))
+        none = await talk.row(bike)
+    assert "#work #deep-focus" in tagged
+    assert tea in by_tag and "#work" in by_tag and bike not in by_tag and tea in by_key and bike not in by_key
+    assert new.short_id in corrected and new.tags == ("work", "deep-focus")
+    assert "#deep-focus" in untagged and "#work" not in untagged
+    known = texts("filter.known_tags", known="deep-focus, work")
+    assert nothing == texts("filter.no_label", name="tag", value="play", known=known)
+    assert unknown == texts(
+        "filter.no_label", name="key", value="lkes", known=texts("filter.known_keys", known="likes, note")
+    )
+    assert many == texts("memory.tag.full", id=bike, most=8) and none["tags"] == "[]"

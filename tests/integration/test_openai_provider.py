@@ -206,6 +206,32 @@ async def test_json_mode_is_asked_for_and_gives_json(llmock: LLMock, mocked: Ope
     assert llmock.last_request.body["response_format"] == {"type": "json_object"}
 
 
+async def test_a_schema_is_asked_for_and_what_is_refused_of_it_is_learned_apart() -> None:
+    """Servers that know no schema may know JSON, and those that take no temperature of 0 may take another."""
+    cold = Request(messages=HELLO.messages, json_mode=True, json_schema={"type": "object"}, temperature=0.0)
+    refusals = (
+        "Invalid schema for response_format 'answer'",
+        "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported.",
+    )
+    refuse = replies(*({"error": {"message": said}} for said in refusals), status="400 Bad Request")
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        await (refuse if len(served.requests) <= len(refusals) else replies(WHOLE))(served, writer)
+
+    async with (
+        wire(answer) as served,
+        provider_at(served.base_url, temperature=0.7) as provider,
+    ):
+        await provider.complete(cold)
+        await provider.complete(cold)
+        await provider.complete(HELLO)
+    first, second, third, fourth, last = served.requests
+    schema = {"name": "answer", "schema": {"type": "object"}, "strict": True}
+    assert first["response_format"] == {"type": "json_schema", "json_schema": schema}
+    assert second["response_format"] == {"type": "json_object"} and second["temperature"] == 0
+    assert third == fourth and "temperature" not in third and last["temperature"] == 0.7
+
+
 async def test_a_conversation_with_tool_results_is_written_as_the_api_wants_it() -> None:
     """A tool result that does not follow its call is refused by every vendor."""
     asked = ToolCall(id="c1", name="weather", arguments='{"city":"Oslo"}')

@@ -51,6 +51,7 @@ async def test_every_answer_is_as_the_file_says(tmp_path: Path) -> None:
         await ask(home, "POST", "/v1/memories/search", key, {"query": "Miriam Porto"})
         await ask(home, "PATCH", "/v1/memories/{id}", key, {"pinned": False}, id=one)
         await ask(home, "POST", "/v1/memories/{id}/confirm", key, {}, id=one)
+        await ask(home, "POST", "/v1/memories/{id}/tags", key, {"tags": ["work"]}, id=one)
         one = (await ask(home, "PUT", "/v1/memories/{id}", key, {"value": "Braga"}, id=one))["id"]
         masked = await ask(home, "PUT", "/v1/memories/{id}", key, {"value": "my password is hunter2Quaxolia"}, id=one)
         assert masked["note"]

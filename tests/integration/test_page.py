@@ -268,6 +268,12 @@ async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> N
     assert "pinned" not in await ada.text(at)
     await ada.told(at, at=at, action="pin")
     assert "pinned" in await ada.text(at)
+    assert "#my #home" in await ada.told(at, at=at, action="tag", tag="My home")
+    assert "Bern" in await ada.text("/memory?q=tag:home") and "tag%3Ahome" in (await ada.get("/memory")).text
+    assert "Keys you have" in await ada.text("/memory?q=key:hme")
+    await ada.told(at, at=at, action="untag", tag="home")
+    assert "#home" not in await ada.text(at)
+    assert (await ada.post(at, at=at, action="tag", tag="-\n")).status_code == 400
     await ada.told(at, at=at, action="edit", value="Thun")
     old, new = await ada.text(at), await memory_of(ada, "Thun")
     assert "Held until" in old and "Bern" in (await ada.get(f"/memory/{new}")).text

@@ -6,6 +6,7 @@ After a wished-for change of what models read, write the golden prompts anew and
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -15,8 +16,12 @@ import pytest
 from agents.budget import count_tokens, size
 from agents.llm import Completion, ContextOverflow, OnText, Request, Usage
 from agents.output import Output
+from memory.learn.model import BackgroundModel, ModelRequest
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls
+from tests.kit.minds import Model
+from tests.kit.stores import opened, planted
+from tests.kit.talk import learn, private, say
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -51,12 +56,63 @@ def written(request: Request) -> str:
     return f"{text}\n=== tools\n{', '.join(tool.name for tool in request.tools)}\n"
 
 
-def agrees(name: str, request: Request) -> bool:
-    path, text = GOLDEN / f"{name}.txt", written(request)
+def asked(request: ModelRequest) -> str:
+    material = re.sub(r"m_(?!q7)\w+", "m_id", request.material)
+    held = "" if request.schema is None else f"\n=== held to\n{json.dumps(request.schema)}"
+    return f"=== system\n{request.instructions}=== user\n{material}\n=== answer\nat most {request.max_tokens} tokens{held}\n"
+
+
+def agrees(name: str, text: str) -> bool:
+    path = GOLDEN / f"{name}.txt"
     if os.environ.get("REMORA_GOLDEN") == "write":
         path.write_text(text, "utf-8")
     assert text == path.read_text("utf-8")
     return True
+
+
+async def test_the_first_prompt_of_all_reads_as_agreed(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    bench = bench_of(tmp_path, model)
+    async with bench.running():
+        await bench.say("hello")
+    assert agrees("hello", written(model.requests[-1]))
+
+
+async def test_a_prompt_after_a_compaction_reads_as_agreed(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    bench = bench_of(tmp_path, model)
+    async with bench.running():
+        await kept(bench, "I live in Lisbon")
+        for n in range(16):
+            await bench.say(f"shelf {n} holds the books about birds")
+        await bench.say("/compact")
+        await bench.say("and shelf 17?")
+    assert agrees("compacted", written(model.requests[-1]))
+
+
+async def test_the_question_what_to_remember_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
+    model = Model({"facts": [{"about": "ada", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]})
+    async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:
+        for text in ("I live in Porto", "we move to Faro next week"):
+            turn = await say(memory, private("ada"), text, clock=clock, answer="Nice.")
+            await learn(memory, turn)
+    assert agrees("extraction", asked(model.asked[-1]))
+
+
+async def test_the_question_what_holds_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
+    model = Model({"pairs": []})
+    async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:
+        turn = await say(memory, private("ada"), "hello", clock=clock, learn=False)
+        for about, key, value in (
+            ("", "diet", "vegan"),
+            ("", "diet", "eats fish"),
+            ("Ben", "car", "Saab"),
+            ("Ben", "car", "no car"),
+        ):
+            clock.move(days=1)
+            await planted(memory, turn.context, value, key=key, subject=about, category="health", learned_at=clock())
+        await memory.jobs.run("assistant", "compare", "2026-12-01")
+    assert agrees("comparison", asked(model.asked[-1]))
 
 
 async def test_a_prompt_in_private_reads_as_agreed(tmp_path: Path) -> None:
@@ -78,7 +134,7 @@ async def test_a_prompt_in_private_reads_as_agreed(tmp_path: Path) -> None:
         bench.clock.move(days=1)
         bench.clock.move(minutes=-1_436)
         await bench.say("where does Ana keep her bees?")
-    assert agrees("private", model.requests[-1])
+    assert agrees("question", written(model.requests[-1]))
 
 
 async def test_a_prompt_in_a_group_reads_as_agreed(tmp_path: Path) -> None:
@@ -95,7 +151,7 @@ async def test_a_prompt_in_a_group_reads_as_agreed(tmp_path: Path) -> None:
         await bench.say("hello all", chat="club")
         bench.clock.move(days=2)
         await bench.say("when is the meeting, did Bob say?", chat="club")
-    assert agrees("group", model.requests[-1])
+    assert agrees("group", written(model.requests[-1]))
     assert "attic" not in written(model.requests[-1])
 
 
@@ -109,7 +165,7 @@ async def test_a_prompt_for_a_small_model_reads_as_agreed(tmp_path: Path) -> Non
             await kept(bench, f"locker {n} is painted red, and its key hangs in the hall")
         await bench.say("so be it")
         await bench.say("listen: " + "it rained 12345678; " * 45 + "the end.")
-    assert agrees("small", model.requests[-1]) and model.refused == 0
+    assert agrees("small", written(model.requests[-1])) and model.refused == 0
     assert "the model saw only its beginning and end" in bench.screen.texts[-1]
 
 

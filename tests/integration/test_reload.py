@@ -165,9 +165,12 @@ async def test_a_file_that_changes_is_read_when_it_is_whole(tmp_path: Path) -> N
     watching = asyncio.create_task(reloader.watch(Loops(now=Clock()), sleep))
     with capture_logs() as logs:
         await until(lambda: applied)
+        (tmp_path / "agents" / "SOUL.md").write_text("You are calm.")
+        await until(lambda: len(applied) == 2)
     watching.cancel()
-    assert applied[-1].default_agent == reloader.config.default_agent == "second"
-    assert [one["event"] for one in logs] == ["config.reloaded"]
+    assert applied[0].default_agent == reloader.config.default_agent == "second"
+    assert applied[1].agents["second"].persona == "You are calm."
+    assert [one["event"] for one in logs] == ["config.reloaded", "config.reloaded"]
 
 
 async def test_a_store_that_fails_leaves_the_old_configuration(tmp_path: Path) -> None:

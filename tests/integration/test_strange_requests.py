@@ -91,6 +91,7 @@ BODIES: list[tuple[str, str, dict[str, Any]]] = [
     ("PUT", "/v1/memories/m_1", {"text": "I like coffee"}),
     ("PATCH", "/v1/memories/m_1", {"pinned": True}),
     ("POST", "/v1/memories/m_1/confirm", {}),
+    ("POST", "/v1/memories/m_1/tags", {"tags": ["x"], "tagged": False}),
     ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_memory", "arguments": {"query": "tea"}}}),
 ]  # fmt: skip
 _TEXTS = st.text(max_size=30) | st.sampled_from(

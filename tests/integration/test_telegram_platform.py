@@ -916,7 +916,7 @@ async def test_the_chat_model_answers_learns_and_counts(platform: Control) -> No
         assert len(pieces) > 1
         lines = [
             json.dumps({"n": 1, "at": "", "by": "Ada", "text": "I like tea."}),
-            json.dumps({"n": 2, "at": "", "by": "(you, the assistant)", "text": "I like you."}),
+            json.dumps({"n": 2, "at": "", "by": "(the assistant)", "text": "I like you."}),
         ]
         material = "EARLIER LINES\nnone\n\nMESSAGES:\n" + "\n".join(lines)
         learned = await provider.complete(

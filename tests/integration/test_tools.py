@@ -51,7 +51,7 @@ async def test_search_finds_memories_with_ids_and_words_with_dates(bench: Bench)
         bench.clock.move(days=1)
         told = await use(bench, "search_memory", query="peanuts")
         nothing = await use(bench, "search_memory", query="submarine")
-    assert f"- allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
+    assert f"- Ada: allergy: peanuts (told 21 Nov 2026) [{allergy.short_id}]" in told.splitlines()
     assert "- Ada said: “the peanuts at the fair were stale” (21 Nov 2026)" in told.splitlines()
     assert nothing == "Nothing in memory matches."
 
@@ -121,8 +121,8 @@ async def test_remember_keeps_a_statement_and_says_under_which_id(bench: Bench) 
         keyed = await use(bench, "remember_fact", text="shellfish", key="Allergy")
         read = await use(bench, "remember_fact", text="I live in Lisbon")
         ids = {memory.value: memory.short_id for memory in await bench.remembered()}
-        assert keyed == f"Saved: you are allergic to shellfish [{ids['shellfish']}]"
-        assert read == f"Saved: you live in Lisbon [{ids['Lisbon']}]"
+        assert keyed == f"Saved: Ada: allergy: shellfish [{ids['shellfish']}]"
+        assert read == f"Saved: Ada: home: Lisbon [{ids['Lisbon']}]"
         assert await facts(bench) == [("allergy", "shellfish"), ("home", "Lisbon")]
         assert await facts(bench, "bob") == []
 
@@ -152,9 +152,7 @@ async def test_correct_puts_a_new_version_in_the_place_of_the_old_one(bench: Ben
         same = await use(bench, "correct_fact", id=new.short_id, value="Walnuts")
         late = await use(bench, "correct_fact", id=old.short_id, value="almonds")
         row = await one(bench, "select valid_until, superseded_by from memories where id = ?", old.id)
-        assert told == (
-            f"Corrected: you are allergic to walnuts [{new.short_id}], instead of you are allergic to peanuts."
-        )
+        assert told == (f"Corrected: Ada: allergy: walnuts [{new.short_id}], instead of Ada: allergy: peanuts.")
         assert (row["valid_until"], row["superseded_by"]) == (new.valid_from, new.id)
         assert same == f"Nothing changed: {new.short_id} says just that."
         assert late.startswith(f"Error: {old.short_id} is an old version.")
@@ -171,7 +169,7 @@ async def test_confirm_makes_a_memory_sure_and_keeps_it_from_fading(bench: Bench
         bench.clock.move(days=2)
         told = await use(bench, "confirm_fact", id=home.short_id)
         (row,) = await bench.remembered()
-    assert told == "Confirmed: you live in Lisbon. It will not fade."
+    assert told == "Confirmed: Ada: home: Lisbon. It will not fade."
     assert row.confirmed and row.confidence == 1.0 and row.last_reinforced_at >= NOON + 2 * DAY
 
 
@@ -306,11 +304,12 @@ async def test_a_store_that_fails_is_not_told_as_an_unknown_id(bench: Bench) -> 
         assert len(bench.model.requests) == 1
         await write(lambda tx: tx.run("drop trigger full"))
         await until(lambda: bench.screen.texts[-1].startswith("Done."))
-        assert results(bench) == ["Confirmed: you live in Lisbon. It will not fade."]
+        assert results(bench) == ["Confirmed: Ada: home: Lisbon. It will not fade."]
 
 
 async def test_stats_count_what_is_remembered_here(bench: Bench) -> None:
     """By kind, with what is past, and only of this place."""
+    bench.more_tools = ("memory_stats",)
     async with bench.running():
         await kept(bench, "I live in Porto")
         await kept(bench, "I like tea")

@@ -8,7 +8,7 @@ from typing import Any
 from agents.budget import USUAL_CONTEXT, Gauge
 from agents.llm import Provider
 from agents.skills import Skill
-from agents.spec import AgentSpec, ModelSpec, WebToolName
+from agents.spec import AgentSpec, ModelSpec, ToolName, WebToolName
 from agents.tools import ToolSource
 from channels.base import Channel, Inbound
 from gateway.app import MASK
@@ -38,7 +38,7 @@ def agent(
     *,
     models: tuple[ModelSpec, ...] = (),
     context: int = USUAL_CONTEXT,
-    more_tools: tuple[WebToolName, ...] = (),
+    more_tools: tuple[ToolName | WebToolName, ...] = (),
     sources: tuple[ToolSource, ...] = (),
     skills: tuple[Skill, ...] = (),
     **more: Any,

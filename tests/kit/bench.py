@@ -14,7 +14,7 @@ from typing import Any
 from agents.budget import USUAL_CONTEXT
 from agents.llm import Completion, OnText, Request
 from agents.skills import Skill
-from agents.spec import ModelSpec, WebToolName
+from agents.spec import ModelSpec, ToolName, WebToolName
 from agents.tools import ToolSource
 from channels.base import (
     Button,
@@ -88,7 +88,7 @@ class Bench:
         self.models: tuple[ModelSpec, ...] = ()
         self.reads = USUAL_CONTEXT
         self.web: Web | None = None
-        self.more_tools: tuple[WebToolName, ...] = ()
+        self.more_tools: tuple[ToolName | WebToolName, ...] = ()
         self.sources: tuple[ToolSource, ...] = ()
         self.skills: tuple[Skill, ...] = ()
         self.spec: dict[str, Any] = {}

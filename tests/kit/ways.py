@@ -17,7 +17,7 @@ import pytest
 
 from memory.browse.browse import TIERS
 from memory.chat.edits import Edits
-from memory.errors import MemoryFault, NotFound
+from memory.errors import MemoryFault, NotFound, UnreadFilter
 from memory.filters import no_group
 from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
@@ -194,6 +194,12 @@ async def _filtered(world: World, spot: Spot) -> object:
     for text in ["since:2000", *(f"about:{word}" for word in words)]:
         filters = await service.browse.filters(context, text, group_of=no_group)
         shown.append(await service.browse.shelf(context, TIERS[2], filters=filters, limit=1_000, page=1))
+    try:
+        filters = await service.browse.filters(context, "key:likes", group_of=no_group)
+    except UnreadFilter as unread:
+        shown.append(unread.known)
+    else:
+        shown.append(await service.browse.shelf(context, TIERS[2], filters=filters, limit=1_000, page=1))
     for word in words[-_LATEST:]:
         filters = await service.browse.filters(context, f"about:{word}", group_of=no_group)
         shown.append(await service.browse.search(context, word, limit=50, filters=filters))
@@ -237,6 +243,7 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.some(context, [row_id for row_id, _ in rows]),
         await browse.entities(context),
         await browse.places(context, limit=10_000),
+        await browse.tags(context, limit=10_000),
         await browse.shelf(context, TIERS[2], state="pinned", limit=1_000, page=1),
         await browse.shelf(context, TIERS[2], state="fading", limit=1_000, page=1),
         await browse.talks(context, platform="telegram", limit=100),
@@ -325,6 +332,7 @@ async def _by_id(world: World, spot: Spot) -> object:
                     edits.confirm,
                     lambda short_id: edits.correct(short_id, "taken over"),
                     lambda short_id: edits.pin(short_id, pinned=True),
+                    lambda short_id: edits.tag(short_id, ["mine"], tagged=True),
                 ):
                     with pytest.raises(NotFound):
                         touch(short_id)
@@ -540,7 +548,7 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "places", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "places", "tags", "talks", "lines", "turn_lines", "entered")
         ),
         read=_paged,
         shows=_learned,
@@ -575,6 +583,7 @@ WAYS: dict[str, Way] = {
             "Edits.correct",
             "Edits.confirm",
             "Edits.pin",
+            "Edits.tag",
             "Edits.use",
         ),
         read=_by_id,

@@ -93,7 +93,6 @@ def _what(clause: str, requests: Requests) -> str | None:
 
 
 def _named(what: str, requests: Requests) -> str:
-    """Returns the words of `what` that name something; empty if there are none."""
     left = requests.reason.split(what, maxsplit=1)[0]
     while (shorter := " ".join(requests.noise.sub(" ", left).split()).strip(_EDGES)) != left:
         left = shorter

@@ -172,8 +172,6 @@ class Local:
 
 
 class LocalVectors:
-    """Implements `memory.recall.embed.Embedder`; see `Local.vectors`."""
-
     def __init__(self, local: Local, model: ModelName, info: _Info) -> None:
         self._local = local
         self._model: ModelName = model
@@ -222,8 +220,6 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """The worker's findings for each text, and the vectors of all, as little-endian float32."""
-
     found: list[Any]
     raw: bytes
 
@@ -283,7 +279,6 @@ class _Worker:
         ended: Callable[[_Worker, Sequence[_Request]], None],
         monotonic: Callable[[], float],
     ) -> _Worker:
-        """Starts the process. Raises `EmbedderUnavailable` if it does not come up."""
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,

@@ -124,7 +124,6 @@ def read(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def _serve_one(model: Model, request: Mapping[str, Any], say: Callable[..., None]) -> None:
-    """Answers one request, text by text: models gain nothing from several at once on one thread."""
     found: list[object] = []
     raw: list[bytes] = []
     try:

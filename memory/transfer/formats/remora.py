@@ -57,7 +57,6 @@ def write(
     messages: Sequence[Fields],
     reminders: Sequence[Fields] = (),
 ) -> bytes:
-    """Returns the JSON form, from the fields that `transfer` reads from the rows. `of` names the owner."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -226,7 +225,7 @@ def _item(raw: object, where: str, masking: Masking) -> ImportedItem:
             access_count=_whole(fields, "access_count", 0, 0, 1 << 31),
             reinforced_count=_whole(fields, "reinforced_count", 0, 0, 1 << 31),
             last_reinforced_at=_moment(fields, "last_reinforced_at", learned_at) or learned_at,
-            tags=tuple(masking(tag)[:80] for tag in _list(fields.get("tags")) if isinstance(tag, str)),
+            tags=tuple(masking(tag) for tag in _list(fields.get("tags")) if isinstance(tag, str)),
             agent=agent if isinstance(agent, str) else None,
             author=_person(fields.get("by"), masking),
             about=_person(fields.get("about"), masking),

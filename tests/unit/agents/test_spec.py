@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agents.spec import REFUSED, AgentSpec, JobsSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
+from agents.spec import REFUSED, USUAL_TOOLS, AgentSpec, JobsSpec, ModelSpec, PriceSpec, ToolName, WindowSpec
 from tests.kit.tables import each_row
 
 
@@ -32,7 +32,7 @@ def test_name_is_all_an_agent_needs() -> None:
     """The first agent of one's own should take one line."""
     agent = spec()
     assert agent.models == ()
-    assert agent.tools == get_args(ToolName)
+    assert agent.tools == USUAL_TOOLS and {*USUAL_TOOLS} == {*get_args(ToolName)} - {"memory_stats"}
     assert agent.window_tokens == 32_000
     assert agent.memory.enabled
 

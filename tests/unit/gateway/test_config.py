@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
 from agents.spec import AgentSpec
 from agents.tools import installed
+from gateway.__main__ import main
 from gateway.cli.exits import EX_CONFIG
 from gateway.config import explaining
 from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
 from gateway.config.strict_yaml import MAX_BYTES, MAX_PROBLEMS, parse
+from tests.kit.tables import each_row
 
 ROOT = Path(__file__).parents[3]
 SHIPPED_CONFIG = ROOT / "config.yaml"
@@ -1238,3 +1241,75 @@ def test_doors_open_beyond_this_machine_with_an_address_that_is_named(tmp_path: 
     """Requests by that name are let in, by any other they are not."""
     config = "http: {host: 0.0.0.0}\napi: {enabled: true, url: 'https://bot.example.org:8443'}\n"
     assert load(write(tmp_path, config), {}, NOBODY).settings.api.host() == "bot.example.org"
+
+
+# --- SOUL.md and AGENTS.md ---
+
+
+def test_soul_and_agents_files_are_persona_and_rules_of_their_agent(tmp_path: Path) -> None:
+    """They follow a persona of the YAML file, and take the place of the default one."""
+    path = write(
+        tmp_path, assistant="name: assistant\n", work="name: work\npersona: You are {name}.\nrules: [Be brief.]\n"
+    )
+    beside = tmp_path / "agents"
+    (beside / "SOUL.md").write_text("# Soul\nYou are calm, {name}.\n")
+    (beside / "work").mkdir()
+    (beside / "work" / "SOUL.md").write_text("You are quick.", "utf-8-sig")
+    (beside / "work" / "AGENTS.md").write_text("- Never guess.\n")
+    agents = load(path, {}, NOBODY).agents
+    assert agents["assistant"].persona == "# Soul\nYou are calm, {name}."
+    assert agents["work"].persona == "You are {name}.\n\nYou are quick.\n\nStanding rules:\n- Never guess."
+    assert agents["work"].rules == ("Be brief.",)
+    (beside / "assistant").mkdir()
+    (beside / "assistant" / "AGENTS.md").write_text("Ask first.")
+    (beside / "SOUL.md").write_text(" \n")
+    assert (
+        load(path, {}, NOBODY).agents["assistant"].persona
+        == f"{AgentSpec(name='a').persona}\n\nStanding rules:\nAsk first."
+    )
+    told = CliRunner().invoke(main, ["check", "--config", str(path)]).output
+    assert f"with {beside / 'work' / 'AGENTS.md'}, 14 of 20000 characters" in told
+
+
+def test_a_soul_that_is_too_long_or_no_text_stops_the_start(tmp_path: Path) -> None:
+    path = write(tmp_path, assistant="name: assistant\n")
+    (tmp_path / "agents" / "SOUL.md").write_text("x" * 20_001)
+    (tmp_path / "agents" / "AGENTS.md").write_bytes(b"\xff\xfe\x00")
+    long, strange = problems(path)
+    assert long.startswith("SOUL.md: has more than 20000 characters") and strange.startswith("AGENTS.md: is not UTF-8")
+
+
+@each_row(
+    ("models", "reads", "why"),
+    [
+        ([("big", 3, 15), ("small", 0.15, 0.6)], "small", "the cheapest by its price"),
+        ([("small", 0.15, 0.6), ("big", 3, 15)], "small", "the cheapest by its price"),
+        ([("big", 3, 15), ("unknown", None, None), ("small", 0.15, 0.6)], "small", "the cheapest by its price"),
+        ([("unknown", None, None), ("small", 0.15, 0.6)], "unknown", "the first; it has no price"),
+        ([("dear words", 0.1, 30), ("even", 1, 1)], "even", "the cheapest by its price"),
+        ([("big", 3, 15)], "big", "the only model"),
+    ],
+)
+def test_the_cheapest_model_reads_in_the_background(
+    models: list[tuple[str, float | None, float | None]], reads: str, why: str
+) -> None:
+    """Unless the operator names one."""
+    entries = [
+        {"provider": "ollama", "model": name}
+        | ({} if given is None else {"price": {"input": given, "output": written}})
+        for name, given, written in models
+    ]
+    spec = AgentSpec.model_validate({"name": "a", "models": entries})
+    assert spec.background_models[0].model == reads and spec.background_reason.startswith(why)
+    assert {model.model for model in spec.background_models} == {name for name, _, _ in models}
+    named = AgentSpec.model_validate({"name": "a", "models": entries, "background": {"models": entries[:1]}})
+    assert [model.model for model in named.background_models] == [models[0][0]]
+    assert named.background_reason == "named in background.models"
+
+
+def test_check_says_which_model_reads_in_the_background(tmp_path: Path) -> None:
+    price = "price: {input: 1, output: %s}"
+    models = f"[{{provider: ollama, model: big, {price % 9}}}, {{provider: ollama, model: small, {price % 1}}}]"
+    path = write(tmp_path, assistant=f"name: assistant\nmodels: {models}\n")
+    told = CliRunner().invoke(main, ["check", "--config", str(path)]).output
+    assert "ollama/small reads in the background: the cheapest by its price" in told

@@ -19,6 +19,10 @@ def configured(folder: Path, more: str = "") -> Config:
     return load(folder / "config.yaml", {}, folder)
 
 
+def offers(config: Config) -> list[str]:
+    return [notes.offer(config, some) for some in notes.found(config)]
+
+
 def test_notes_beside_an_agent_are_offered_with_the_command_that_shows_them(tmp_path: Path) -> None:
     config = configured(tmp_path / "my bot")
     agents = config.agents_dir
@@ -26,11 +30,11 @@ def test_notes_beside_an_agent_are_offered_with_the_command_that_shows_them(tmp_
     (agents / "memory").mkdir()
     for name in ("2026-05-12.md", "2026-05-13.md", "README.md"):
         (agents / "memory" / name).write_text("- met Ana\n")
-    (offer,) = notes.offers(config, person="console:ada")
+    (offer,) = offers(config)
     assert offer == (
         f"MEMORY.md and 2 daily notes in {agents} can become memories. To look at them first: "
-        f"remora import '{agents}/MEMORY.md' --person console:ada && "
-        f"remora import '{agents}/memory' --person console:ada"
+        f"remora import '{agents}/MEMORY.md' --person console:you && "
+        f"remora import '{agents}/memory' --person console:you"
     )
 
 
@@ -38,7 +42,7 @@ def test_an_agent_of_its_own_database_has_a_folder_of_its_own(tmp_path: Path) ->
     config = configured(tmp_path)
     (config.agents_dir / "work").mkdir()
     (config.agents_dir / "work" / "MEMORY.md").write_text("- the office is in Porto\n")
-    (offer,) = notes.offers(config)
+    (offer,) = offers(config)
     assert offer.endswith(f"remora import {config.agents_dir / 'work' / 'MEMORY.md'} --person console:you --agent work")
 
 
@@ -46,17 +50,21 @@ def test_they_are_offered_to_the_first_admin(tmp_path: Path) -> None:
     token = "123456789:" + "Aa0_-" * 7
     config = configured(tmp_path, f"channels: {{telegram: [{{token: '{token}', admins: [42]}}]}}\n")
     (config.agents_dir / "USER.md").write_text("- Ada\n")
-    assert "--person telegram:42" in notes.offers(config)[0]
+    assert "--person telegram:42" in offers(config)[0]
 
 
 def test_a_start_offers_them_once(tmp_path: Path) -> None:
     """After the first start there is a database."""
     config = configured(tmp_path)
     (config.agents_dir / "MEMORY.md").write_text("- likes tea\n")
-    assert len(notes.offers(config, without="remora.db")) == 1
+    here = tmp_path / "workspace"
+    here.mkdir()
+    (here / "USER.md").write_text("- likes tea\n")
+    assert [some.folder for some in notes.at_first_start(config, here)] == [config.agents_dir, here]
+    assert len(notes.at_first_start(config, config.agents_dir)) == 1
     config.data_dir.mkdir()
     (config.data_dir / "remora.db").touch()
-    assert notes.offers(config, without="remora.db") == [] and len(notes.offers(config)) == 1
+    assert notes.at_first_start(config, here) == [] and len(offers(config)) == 1
 
 
 def test_check_tells_of_them(tmp_path: Path) -> None:
@@ -72,4 +80,4 @@ def test_what_is_no_note_is_not_offered(tmp_path: Path) -> None:
     config = configured(tmp_path)
     (config.agents_dir / "AGENTS.md").write_text("- obey\n")
     (config.agents_dir / "MEMORY.md").mkdir()
-    assert notes.offers(config) == []
+    assert offers(config) == []
