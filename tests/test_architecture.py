@@ -32,19 +32,7 @@ FLOORS = (
     ("mailbox",),
     ("context", "profile"),
     ("store",),
-    (
-        "text",
-        "scope",
-        "score",
-        "filters",
-        "strength",
-        "keys",
-        "child",
-        "atomic",
-        "errors",
-        "runtime",
-        "loops",
-    ),
+    ("text", "scope", "score", "filters", "strength", "keys", "child", "atomic", "errors", "runtime", "loops"),
 )
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (
@@ -140,7 +128,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 91_000,
-    "test_lines": 102_450,
+    "test_lines": 99_500,
     "options": 137,
     "long_functions": 2,
     "two_way_rooms": 0,
@@ -364,7 +352,6 @@ def test_each_table_is_written_by_one_room() -> None:
     ],
 )
 def test_a_statement_is_known_by_its_beginning(text: str, written: list[str]) -> None:
-    """The checks above can fail."""
     assert _STATEMENT.match(text) and _WRITTEN.findall(text) == written
     assert not _STATEMENT.match(f"Please {text}")
 
@@ -463,7 +450,6 @@ def test_days_in_people_s_words_are_read_in_one_place() -> None:
 
 
 def test_the_figures_of_the_house_do_not_grow() -> None:
-    """What nobody counts grows."""
     house = House.of(ROOT)
     figures = {
         "lines": house.lines,

@@ -24,7 +24,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    """A newcomer types what is written."""
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     named = {name for text in DOCS.values() for name in re.findall(r"(?:`|^)make ([a-z][a-z-]+)\b", text, re.MULTILINE)}
     assert named <= targets
@@ -32,7 +31,6 @@ def test_every_make_target_that_is_named_exists() -> None:
 
 
 def test_every_remora_command_that_is_named_exists() -> None:
-    """The command line's own help is the truth."""
     shown = subprocess.run(
         [sys.executable, "-m", "gateway", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
     ).stdout
@@ -100,14 +98,12 @@ def test_every_dependency_is_explained_and_pinned() -> None:
 
 
 def test_the_newest_release_is_the_version_of_the_package() -> None:
-    """Changes after it stand above, under Unreleased."""
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert re.fullmatch(rf"{re.escape(PROJECT['version'])} - \d{{4}}-\d\d-\d\d", headings[1])
 
 
 def test_no_option_of_a_package_client_names_a_registry() -> None:
-    """The project must build anywhere."""
     files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=True).stdout.split()
     option = re.compile(r"--(?:extra[-])?index[-]url|--find[-]links")
     wrong = [file for file in files if option.search(_text(ROOT / file))]
@@ -119,12 +115,10 @@ def _text(path: Path) -> str:
 
 
 def test_the_page_of_commands_is_made_from_the_table() -> None:
-    """`make docs` makes it anew."""
     assert DOCS["docs/commands.md"] == markdown()
 
 
 def test_the_page_of_options_is_made_from_the_models() -> None:
-    """`make docs` makes it anew."""
     assert DOCS["docs/configuration.md"] == options.markdown()
 
 
@@ -135,6 +129,5 @@ async def test_the_conversation_in_the_readme_is_what_remora_answers(tmp_path: P
 
 
 def _anchors(text: str) -> set[str]:
-    """Returns the anchors of a document's headings."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

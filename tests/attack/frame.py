@@ -57,7 +57,6 @@ class Attack:
     details: list[str] = field(default_factory=list)
 
     def count(self, breached: object, detail: str) -> None:
-        """One attempt; it succeeded when `breached` is true."""
         self.tried += 1
         if breached:
             self.breached += 1
@@ -83,8 +82,6 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(name: str) -> Callable[[Scenario], Scenario]:
-    """Enters a scenario under a name."""
-
     def enter(one: Scenario) -> Scenario:
         SCENARIOS[name] = one
         return one
@@ -158,11 +155,9 @@ class Bot:
         raise TimeoutError(f"the bot did not come to listen: {self.printed()[-600:]}")
 
     async def stop(self) -> None:
-        """End it in order."""
         await self._running.aclose()
 
     async def kill(self) -> None:
-        """SIGKILL, where it still runs."""
         if self.process is not None and self.process.returncode is None:
             with suppress(ProcessLookupError):
                 self.process.send_signal(signal.SIGKILL)
@@ -233,7 +228,6 @@ class Bot:
         return []
 
     async def press(self, label: str, *, chat: int, user: int) -> None:
-        """Press the newest button with this label."""
         for message in reversed((await self.telegram.state())["chats"][str(chat)]["messages"]):
             rows = message.get("reply_markup", {}).get("inline_keyboard", [])
             if message["by_bot"] and any(button["text"] == label for row in rows for button in row):
@@ -269,7 +263,6 @@ class Bot:
         return still >= 5
 
     def resident(self) -> int:
-        """Bytes of memory it holds."""
         return self._status("VmRSS") * 1024
 
     @contextmanager
@@ -280,7 +273,6 @@ class Bot:
             yield database
 
     def files(self) -> Iterator[Path]:
-        """Every file it has written."""
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and path.name not in ("config.yaml", "assistant.yaml"):
                 yield path

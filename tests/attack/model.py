@@ -86,7 +86,6 @@ class Model:
 
 @asynccontextmanager
 async def modelling() -> AsyncIterator[Model]:
-    """A model that listens while the block runs."""
     model = Model()
     application = web.Application(client_max_size=50_000_000)
     application.router.add_post("/v1/chat/completions", model.complete)

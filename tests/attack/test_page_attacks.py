@@ -93,7 +93,6 @@ async def test_nothing_is_there_for_anybody_without_a_session(page: Page) -> Non
 
 
 async def test_nobody_sees_or_changes_what_is_somebody_elses(page: Page) -> None:
-    """With her addresses, and with her forms."""
     ada, eve = await page.signed_in("ada"), await page.signed_in("eve")
     parts, nonce = await known(ada), await ada.nonce()
     for route in ROUTES:

@@ -285,7 +285,6 @@ async def test_the_menu_shows_all_of_itself_on_a_phone(opening: Opening, locale:
 
 
 async def test_what_was_said_is_forgotten_from_beside_its_answer(opening: Opening) -> None:
-    """And what is wrong is corrected from there."""
     shown, _ = await opening("beside")
     await shown.goto("/chat/main")
     for number, text in enumerate(("My boat is called Nix", "I live in Bern", "Where do I live?")):

@@ -111,7 +111,6 @@ async def test_conversations_beyond_those_of_a_stream_say_so_and_go_on_when_they
 async def test_another_tab_takes_over_the_stream_and_nothing_is_lost_or_doubled(
     shipped: Page, opening: Opening
 ) -> None:
-    """Also for tabs with different conversations."""
     first, guest = await opening("takes over", at=shipped)
     streams = Streams(first.context)
     shown = await tabs(first, 3)
@@ -224,7 +223,6 @@ async def test_a_tab_left_open_over_a_restart_catches_up(tmp_path: Path, opening
 
 
 async def up(page: Page) -> None:
-    """Waits until a started server answers."""
     import httpx
 
     nobody: Guest = page.guest()

@@ -63,7 +63,6 @@ async def test_open_webui_talks_makes_titles_and_regenerates(home: House) -> Non
 
 
 async def test_open_webui_goes_on_in_another_chat_with_the_same_memory(home: House) -> None:
-    """Chats are conversations, and the person is one."""
     await asked(home, FRONT_KEY, *webui("c1", "m1", "/remember my bike is called Zottelbär"))
     assert "Zottelbär" in await asked(home, FRONT_KEY, *webui("c2", "m2", "/memory"))
 

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.skipif(INSPECTOR is None, reason="mcp-inspector is not 
 
 
 async def inspected(*arguments: str) -> Any:
-    """The answer that the inspector prints."""
     assert INSPECTOR is not None
     process = await asyncio.create_subprocess_exec(
         INSPECTOR, "--cli", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=ROOT

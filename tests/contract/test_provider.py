@@ -55,17 +55,14 @@ async def test_the_pieces_shown_are_the_answer(provider: Provider) -> None:
 
 
 async def test_an_answer_comes_whole_without_anybody_listening(provider: Provider) -> None:
-    """Background work shows nothing."""
     assert (await provider.complete(REQUEST)).text.strip()
 
 
 async def test_a_completion_says_who_gave_it(provider: Provider) -> None:
-    """Usage and /why name the model."""
     completion = await provider.complete(REQUEST)
     assert provider.name and completion.provider and completion.model
 
 
 async def test_closing_twice_is_harmless(provider: Provider) -> None:
-    """A stop may come from two sides."""
     await provider.aclose()
     await provider.aclose()

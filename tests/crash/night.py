@@ -91,7 +91,6 @@ def fact_of(event: str) -> str | None:
 
 
 def topic_of(value: str) -> str:
-    """The topic of what events tell."""
     return f"band-{ord(value[0]) % 3}"
 
 

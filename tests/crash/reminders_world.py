@@ -16,18 +16,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tests.crash.telegram_world import BOT, TelegramWorld
-from tests.crash.world import (
-    MOMENTS,
-    Deed,
-    Place,
-    Point,
-    Tally,
-    Told,
-    around,
-    complain,
-    killing,
-    main,
-)
+from tests.crash.world import MOMENTS, Deed, Place, Point, Tally, Told, around, complain, killing, main
 from tests.platforms.telegram.client import running
 
 _PEOPLE = range(5_001, 5_021)

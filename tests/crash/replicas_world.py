@@ -34,19 +34,7 @@ import httpx
 import psycopg
 
 from tests.crash.telegram_world import BOT, TelegramWorld
-from tests.crash.world import (
-    LATENCY_MS,
-    MODEL_MS,
-    THING,
-    Bot,
-    Effect,
-    Point,
-    Rows,
-    Tally,
-    complain,
-    launched,
-    note,
-)
+from tests.crash.world import LATENCY_MS, MODEL_MS, THING, Bot, Effect, Point, Rows, Tally, complain, launched, note
 from tests.kit import postgres
 from tests.kit.patience import SECONDS, settle, until
 from tests.kit.postgres import ROLE, Server, superuser
@@ -235,7 +223,6 @@ class ReplicasWorld(TelegramWorld):
             await until(partial(self._ready, replica))
 
     def end(self) -> None:
-        """Leave no replica behind."""
         for following in self._following:
             following.cancel()
         for replica in self._replicas:
@@ -502,7 +489,6 @@ def _now() -> int:
 
 
 def config_of(folder: Path, number: int) -> Path:
-    """The configuration of a replica."""
     return folder / f"replica{number}.yaml"
 
 

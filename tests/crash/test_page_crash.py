@@ -187,7 +187,6 @@ async def some_done(tasks: list[asyncio.Task[bool]], count: int) -> None:
 
 
 async def up(page: Page) -> None:
-    """Waits until the page is served."""
     nobody = page.guest()
 
     async def served() -> bool:

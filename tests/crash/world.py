@@ -314,7 +314,6 @@ class World(ABC, Generic[P]):
         return 0
 
     def count_more(self, tally: Tally, state: JSON, database: Rows) -> Tally:
-        """`tally` with what only this platform has."""
         return tally
 
     def configure(self, channel: str) -> None:
@@ -354,7 +353,6 @@ class World(ABC, Generic[P]):
         return thing
 
     async def talk(self, rate: float, *, until: asyncio.Event) -> None:
-        """People talk."""
         while not until.is_set():
             await self.act()
             await asyncio.sleep(1 / rate)
@@ -391,7 +389,6 @@ class World(ABC, Generic[P]):
         return await self._bot.start(f"start{at}")
 
     async def kill(self) -> None:
-        """SIGKILL, now."""
         await self._died(await self._bot.kill())
 
     async def die_at(self, point: Point) -> None:
@@ -469,7 +466,6 @@ class World(ABC, Generic[P]):
         return await self._count()
 
     def end(self) -> None:
-        """Leave no bot behind."""
         self._bot.signal(signal.SIGKILL)
 
     def ask_what_it_waits_for(self) -> None:
@@ -481,7 +477,6 @@ class World(ABC, Generic[P]):
         await self._bot.kill()
 
     async def _slow_down(self) -> None:
-        """Have slow messages answered slowly."""
         await self.platform.fault("delay", method="model", text=_SLOWLY, seconds=_SLOW, times=0)
 
     async def _died(self, code: str) -> None:
@@ -524,7 +519,6 @@ class World(ABC, Generic[P]):
 
     @contextmanager
     def _open(self) -> Iterator[Rows]:
-        """The running bot's database."""
         uri = f"{(self.folder / 'data' / 'remora.db').as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=SECONDS)) as database:
             yield database

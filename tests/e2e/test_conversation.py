@@ -62,7 +62,6 @@ def offline(tmp_path: Path) -> Terminal:
 
 
 def test_another_person_at_the_terminal_knows_nothing_of_the_first(offline: Terminal) -> None:
-    """`--as` is another person, with a memory of their own."""
     offline.chat("I live in Lisbon", person="ada")
     shown = offline.chat("where do I live?", "/memory", person="bob")
     assert "Lisbon" not in shown
@@ -98,12 +97,10 @@ def test_a_secret_reaches_the_model_of_its_turn_but_never_the_disk(tmp_path: Pat
     ],
 )
 def test_bad_input_gets_a_clear_line(offline: Terminal, line: bytes, answer: str) -> None:
-    """Control characters, NUL, broken bytes, unknown commands and ids."""
     assert answer in offline.chat(line)
 
 
 def test_an_empty_line_is_nothing(offline: Terminal) -> None:
-    """Pressing Enter is no message."""
     assert offline.chat("", "   ", "/status").count("\n") == offline.chat("/status").count("\n")
 
 
@@ -123,7 +120,6 @@ def test_of_a_line_of_a_megabyte_beginning_and_end_are_kept(tmp_path: Path, llmo
 
 
 def test_an_unwritable_data_folder_is_said_in_one_line(offline: Terminal) -> None:
-    """With the setting to change."""
     (offline.folder / "data").write_text("a file where the folder should be")
     process = offline.start()
     _, errors = process.communicate(b"hi\n", timeout=SECONDS)
@@ -132,7 +128,6 @@ def test_an_unwritable_data_folder_is_said_in_one_line(offline: Terminal) -> Non
 
 
 def test_a_wrong_configuration_lists_all_mistakes_and_exits_78(offline: Terminal) -> None:
-    """One run shows them all."""
     offline.config.write_text("limits: {turn_seconds: soon, que: 3}\nlog: {level: loud}\n", "utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "gateway", "check", "--config", str(offline.config)],
@@ -155,7 +150,6 @@ def test_a_name_of_bytes_that_are_no_text_is_refused_in_words(offline: Terminal)
 
 
 def test_once_answers_and_leaves(offline: Terminal) -> None:
-    """For scripts."""
     process = offline.start("--once", "I live in Lisbon")
     shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and b"Lisbon" in shown

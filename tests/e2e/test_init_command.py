@@ -165,7 +165,6 @@ async def test_a_model_that_fails_is_told_and_another_can_be_chosen(tmp_path: Pa
 
 
 async def test_a_key_that_was_typed_is_in_env_alone_and_never_shown(tmp_path: Path) -> None:
-    """Only its owner may read that file."""
     async with running(FakeOllama(models=())) as ollama:
         machine = Machine(home=tmp_path, ollama=ollama)
         code, shown = await machine.type(
@@ -220,7 +219,6 @@ async def test_without_a_terminal_options_answer_and_a_missing_one_is_named(tmp_
 
 
 async def test_what_is_there_stays_and_what_is_missing_is_added(tmp_path: Path) -> None:
-    """Running it twice costs nothing."""
     async with running(FakeOllama()) as ollama:
         machine = Machine(home=tmp_path, ollama=ollama)
         code, shown = await machine.run("init", "--model", "none")
@@ -240,7 +238,6 @@ async def test_what_is_there_stays_and_what_is_missing_is_added(tmp_path: Path) 
 
 
 async def test_a_home_with_a_mistake_is_left_alone(tmp_path: Path) -> None:
-    """The mistake is named, with its line."""
     async with running(FakeOllama()) as ollama:
         machine = Machine(home=tmp_path, ollama=ollama)
         machine.folder.mkdir(parents=True)

@@ -203,7 +203,6 @@ async def test_lines_held_open_keep_nobody_out(machine: Machine) -> None:
 
 
 async def test_a_bot_is_set_up_and_its_first_person_let_in(machine: Machine) -> None:
-    """Three steps from a token to an answer."""
     machine.config.write_text(machine.settings("[]").replace("data_dir: data", "data_dir: data  # mine"))
     await machine.telegram.bot(username="lake_bot", first_name="Lake", can_read_all_group_messages=False)
     process = await machine.start("channels", "add", "telegram", "--base-url", machine.telegram.url)
@@ -412,7 +411,6 @@ async def test_a_bot_that_one_platform_shuts_out_still_answers_on_the_other(mach
 
 
 def test_help_names_what_there_is() -> None:
-    """A newcomer looks there first."""
     shown = subprocess.run(
         [sys.executable, "-m", "gateway", "channels", "--help"], capture_output=True, text=True, cwd=ROOT, check=True
     ).stdout

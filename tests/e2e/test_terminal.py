@@ -146,7 +146,6 @@ def test_ctrl_c_stops_the_answer_and_what_was_typed_ahead_is_answered_next(
 
 
 def test_stop_acts_at_once_while_an_answer_is_streamed(start: Callable[[], Terminal], llmock: LLMock) -> None:
-    """As a word typed into the middle of the answer."""
     llmock.reply(" ".join(f"word{n}" for n in range(500)))
     llmock.pace(100)
     terminal = start()

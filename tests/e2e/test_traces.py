@@ -96,7 +96,6 @@ async def test_the_spans_of_a_turn_reach_the_collector_and_hold_nothing_personal
 
 @pytest.mark.parametrize("off", [{}, {"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}])
 async def test_nothing_is_sent_unless_a_collector_is_named(off: dict[str, str]) -> None:
-    """Also where one is named but OpenTelemetry is switched off."""
     sent: list[bytes] = []
     async with outside(sent) as address:
         with traced({**off, **({"OTEL_EXPORTER_OTLP_ENDPOINT": address} if off else {})}), span("turn"):

@@ -98,7 +98,6 @@ class ScriptedGateway(QuietHost):
 
 
 async def chat(report: Path, once: str | None) -> None:
-    """Run the channel to its end."""
     ids = count(1)
     channel = ConsoleChannel(
         person="ada",

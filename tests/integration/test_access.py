@@ -149,7 +149,6 @@ async def test_a_code_ends_after_ten_minutes_and_its_row_goes(
 
 
 async def test_a_code_works_up_to_its_last_moment(take: Take, open_code: Open, clock: Clock) -> None:
-    """The bound is where it is said to be."""
     clock.set((await open_code(CODE)).until - 1)
     assert await take("1", CODE) == "allowed"
 
@@ -207,7 +206,6 @@ async def test_an_admins_word_ends_the_wait_after_wrong_codes(database: Database
 
 
 async def test_a_blocked_person_gets_in_by_no_code(database: Database, take: Take, open_code: Open) -> None:
-    """Nor uses up the code that somebody else holds."""
     await open_code(CODE)
     await database.write(lambda tx: access.block(tx, NOON, "telegram", "person", "1", by="9"))
     assert await take("1", CODE) == "wrong"

@@ -63,7 +63,6 @@ async def test_answering_anew_learns_nothing_twice(desk: Desk) -> None:
 
 
 async def test_without_a_message_there_is_nothing_to_answer_anew(desk: Desk) -> None:
-    """Also when all was said before a new beginning."""
     async with desk.running():
         await desk.say("/retry")
         await desk.say("hello")
@@ -94,7 +93,6 @@ async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_
 
 
 async def test_in_a_group_only_ones_own_message_is_answered_anew(desk: Desk) -> None:
-    """Bob's question is not Ada's to ask again."""
     desk.model.answers = ["To Ada.", "To Bob.", "To Ada again."]
     async with desk.running():
         await desk.say("What of apples?", person="ada", chat="club")
@@ -108,7 +106,6 @@ async def test_in_a_group_only_ones_own_message_is_answered_anew(desk: Desk) -> 
 
 
 async def test_a_task_is_set_shown_seen_by_the_model_and_ended(desk: Desk) -> None:
-    """It survives a restart, for it is a row."""
     async with desk.running():
         await desk.say("/task")
         await desk.say("/task plan the trip to Lisbon")
@@ -125,7 +122,6 @@ async def test_a_task_is_set_shown_seen_by_the_model_and_ended(desk: Desk) -> No
 
 
 async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
-    """And not what others said elsewhere."""
     async with desk.running():
         await desk.say("hello", person="bob")
         await desk.say("/usage")
@@ -136,7 +132,6 @@ async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
 
 
 async def test_forget_that_offers_what_was_just_learned_and_said(desk: Desk) -> None:
-    """With buttons, and nothing is done before one is pressed."""
     async with desk.running():
         await desk.say("I live in Lisbon")
         await learn(desk)
@@ -149,7 +144,6 @@ async def test_forget_that_offers_what_was_just_learned_and_said(desk: Desk) -> 
 
 
 async def test_that_is_wrong_offers_what_the_answer_said_and_else_is_ordinary_talk(desk: Desk) -> None:
-    """A joke may be wrong, too."""
     desk.model.answers = ["Noted.", "You live in Lisbon.", "Haha.", "Is it?"]
     async with desk.running():
         await desk.say("I live in Lisbon")
@@ -269,7 +263,6 @@ async def test_a_pressed_try_again_that_broke_off_is_taken_up(tmp_path: Path, cl
 
 
 async def test_an_answer_that_waits_to_be_shown_is_not_shown_beside_the_new_one(desk: Desk) -> None:
-    """It has left the conversation."""
     desk.model.answers = ["The old one.", "The new one."]
     async with desk.running() as router:
         desk.screen.failures = [ChannelUnavailable("busy", retry_after=3600)]
@@ -293,7 +286,6 @@ async def test_what_stands_behind_retry_is_no_message(desk: Desk) -> None:
 
 
 async def test_what_is_typed_by_somebody_else_and_forwarded_is_no_command(desk: Desk) -> None:
-    """Nor an answer to a question."""
     async with desk.running() as router:
         await desk.say("/remember my bike is red")
         await desk.say("/forget bike")

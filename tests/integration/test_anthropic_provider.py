@@ -28,7 +28,7 @@ from agents.llm import (
 from agents.providers.connect import connect
 from agents.spec import ModelSpec
 from tests.kit.patience import SECONDS
-from tests.kit.wire import refuses_once, replies, wire
+from tests.kit.wire import replies, wire
 
 KEY = "sk-ant-0123456789abcdef"
 HELLO = Request(messages=(ChatMessage(role="user", content="Say hello to Ada."),))
@@ -109,7 +109,6 @@ async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked:
 
 
 async def test_a_tool_call_of_the_mock_is_understood(llmock: LLMock, mocked: Any) -> None:
-    """Its input comes in pieces of JSON."""
     llmock.call_tool("weather", {"city": "Oslo"})
     completion = await mocked.complete(Request(messages=HELLO.messages, tools=(WEATHER,)))
     (call,) = completion.tool_calls
@@ -117,7 +116,6 @@ async def test_a_tool_call_of_the_mock_is_understood(llmock: LLMock, mocked: Any
 
 
 async def test_the_mocks_limits_are_known(llmock: LLMock, mocked: Any) -> None:
-    """Waits and overflows are told in words of its own."""
     llmock.rate_limit(retry_after=3)
     with pytest.raises(ModelRateLimited) as caught:
         await mocked.complete(HELLO)
@@ -173,7 +171,6 @@ async def test_a_conversation_is_written_as_the_api_wants_it() -> None:
 
 
 async def test_thoughts_are_paid_for_and_not_shown() -> None:
-    """They come as blocks of their own."""
     thought = {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}}
     body = stream(START, thought, text("Yes.", 1), end(), STOP)
     async with wire(replies(body)) as served, provider_at(served.base_url, thinking=2000, temperature=0.5) as provider:
@@ -209,12 +206,10 @@ async def test_arguments_that_come_with_the_beginning_of_a_call_are_taken_if_non
 
 
 async def test_an_answer_at_its_longest_length_is_known_as_cut() -> None:
-    """The same word as for all other servers."""
     assert (await answer_of(stream(START, text("And"), end("max_tokens"), STOP))).finish == "length"
 
 
 async def test_an_answer_that_is_not_streamed_is_read() -> None:
-    """Proxies give it whole."""
     body = {
         "type": "message",
         "model": "claude",
@@ -251,7 +246,6 @@ async def test_an_answer_that_is_not_streamed_is_read() -> None:
     ],
 )
 async def test_refusals_are_understood(status: str, error: dict[str, Any], kind: type[Exception]) -> None:
-    """In the shape that the API gives them."""
     body = json.dumps({"type": "error", "error": error})
     async with wire(replies(body, status=status)) as served, provider_at(served.base_url) as provider:
         with pytest.raises(kind) as caught:
@@ -264,17 +258,6 @@ async def test_an_overload_in_the_middle_of_a_stream_is_an_error() -> None:
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     with pytest.raises(ModelUnavailable):
         await answer_of(stream(START, text("Hel"), error))
-
-
-async def test_a_temperature_the_model_does_not_take_is_left_out() -> None:
-    """Newer models refuse it."""
-    refusal = {
-        "type": "error",
-        "error": {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."},
-    }
-    async with wire(refuses_once(refusal, WHOLE)) as served, provider_at(served.base_url, temperature=0.5) as provider:
-        assert (await provider.complete(HELLO)).text == "Hello Ada."
-    assert ["temperature" in request for request in served.requests] == [True, False]
 
 
 async def test_calls_in_the_conversation_are_told_where_no_tool_is_offered() -> None:

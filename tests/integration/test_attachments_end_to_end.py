@@ -119,7 +119,6 @@ class Side:
         return File(kind="document", data=data, filename=name, mime=media, text=text)
 
     async def answers(self, count: int) -> list[str]:
-        """The bot's messages, when they are so many."""
         if self.name == "discord":
             await self.discord.wait(channel=self.chat, bot_messages=count)
             return await self.discord.texts(self.chat)
@@ -216,7 +215,6 @@ HARMLESS = (
 
 
 async def test_a_file_can_not_leave_its_marks_nor_pass_for_anything_else(desk: Desk) -> None:
-    """Neither by what it says nor by its name."""
     async with desk.served().running():
         for number, side in enumerate(await desk.sides()):
             # Discord lets nothing but letters, digits and a few signs stand in a name.
@@ -260,7 +258,6 @@ async def learned(side: Side, words: str) -> str:
 
 
 async def test_a_forwarded_file_and_a_file_at_all_teach_nothing(desk: Desk) -> None:
-    """It is somebody's document, not what this person said."""
     async with desk.served(pace=AT_ONCE).running():
         for side in await desk.sides():
             file = ("hers.txt", b"I like poison", "text/plain")
@@ -276,7 +273,6 @@ async def test_a_forwarded_file_and_a_file_at_all_teach_nothing(desk: Desk) -> N
 
 
 async def test_what_is_too_large_is_told(desk: Desk) -> None:
-    """Also where the rest of the message is well."""
     async with desk.served(attachments="{max_bytes: 1000}").running():
         for number, side in enumerate(await desk.sides()):
             await side.say("read", ("big.txt", b"x" * 1_001, "text/plain"), ("small.txt", b"small", "text/plain"))
@@ -287,7 +283,6 @@ async def test_what_is_too_large_is_told(desk: Desk) -> None:
 
 
 async def test_an_album_is_one_message_in_its_order(desk: Desk) -> None:
-    """People count: "the second one" must be the second one."""
     pictures = [JPEG + bytes([number]) for number in range(4)]
     async with desk.served().running():
         for number, side in enumerate(await desk.sides()):

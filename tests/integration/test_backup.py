@@ -38,7 +38,7 @@ from memory.transfer.homes import Owner
 from memory.transfer.restore import Restored
 from tests.kit.fakes import DAY, Clock
 from tests.kit.stores import DRIVERS, counting, link, opened, rows, unlink
-from tests.kit.talk import act, facts, group, private, received, say
+from tests.kit.talk import act, facts, group, private, received, say, teach
 
 pytestmark = pytest.mark.sqlite("a backup is a copy of the file")
 
@@ -47,8 +47,7 @@ ROOT = Path(__file__).parents[2]
 
 async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", person: str = "ada") -> Context:
     """One thing said in private, and learned from."""
-    turn = await say(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
     clock.move(minutes=1)
     return turn.context
 
@@ -193,7 +192,6 @@ async def test_a_backup_that_is_stopped_leaves_nothing(memory: Service, clock: C
 
 
 async def test_a_damaged_store_gives_no_backup(tmp_path: Path, clock: Clock) -> None:
-    """A file that looks like a backup must be one."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         for number in range(20):
@@ -389,8 +387,7 @@ async def test_a_forgotten_fact_is_not_learned_from_an_import_after_a_restore(tm
     await bring_back(made.path, path, clock)
     async with opened(path, clock) as memory:
         clock.at -= 3 * 60_000  # an old message, brought in now
-        turn = await say(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        turn = await teach(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
         assert await facts(memory, turn.context) == [("likes", "tea")]
 
 
@@ -447,8 +444,7 @@ async def imported(memory: Service, clock: Clock, text: str) -> list[str]:
     """Has an old message brought in and read; returns what is known of Ada's homes then."""
     now = clock.at
     clock.at -= DAY
-    turn = await say(memory, private("ada"), text, ref=counting(), clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private("ada"), text, ref=counting(), clock=clock)
     clock.at = now
     return [value for key, value in await facts(memory, turn.context) if key == "home"]
 
@@ -827,7 +823,6 @@ async def test_a_store_in_use_is_not_replaced(memory: Service, clock: Clock, tmp
 
 
 async def test_a_backup_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path, clock: Clock) -> None:
-    """The backup may be older than the program."""
     old, path = tmp_path / "remora-20260101T000000Z.db", tmp_path / "remora.db"
     for driver in {drivers.built_in().name: drivers.built_in(), drivers.best().name: drivers.best()}.values():
         database = await SqliteDatabase.open(old, now=1, known=migrations()[:-1], driver=driver)
@@ -915,7 +910,6 @@ async def test_a_log_that_can_not_be_emptied_is_kept_with_its_store(tmp_path: Pa
 
 
 async def test_where_backups_are_and_how_long_is_configured(tmp_path: Path, clock: Clock) -> None:
-    """Another disk outlasts this one."""
     async with opened(tmp_path / "data" / "remora.db", clock) as memory:
         place = backups.Backups(
             memory.database, retention=Retention(folder=tmp_path / "elsewhere", keep_days=2), now=clock

@@ -75,7 +75,6 @@ async def test_an_older_answer_made_anew_is_a_branch_and_teaches_nothing_new(hom
 
 
 async def test_in_a_branch_too_a_repetition_is_told_once_and_the_last_answer_is_made_anew(home: House) -> None:
-    """As in any conversation."""
     key = await home.key()
     await home.chat(key, "One.", headers=CHAT)
     await home.chat(key, "One.", "Answer 1.", "Two.", headers=CHAT)
@@ -159,7 +158,6 @@ async def test_a_forget_in_a_branch_leaves_no_byte_in_either_conversation(home: 
 
 
 async def test_a_secret_in_the_history_of_a_branch_is_masked(home: House) -> None:
-    """The model gets it as it gets any older message."""
     key = await home.key()
     secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
     await home.chat(key, f"My key is {secret}", headers=CHAT)

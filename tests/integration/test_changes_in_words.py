@@ -120,7 +120,6 @@ async def test_the_words_by_which_a_fact_was_told_forget_it_with_its_message() -
     ],
 )
 async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: str, yes: str) -> None:
-    """A yes to everything is worth nothing."""
     async with talk() as person:
         await person.say(told)
         assert not "".join(await person.say(other)).startswith(yes)

@@ -110,7 +110,6 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
     ],
 )
 def test_what_else_stands_in_the_config_stays(tmp_path: Path, before: str) -> None:
-    """People's comments and values are theirs."""
     file = tmp_path / "config.yaml"
     file.write_text(before)
     old = load(file, {}, tmp_path).settings
@@ -314,7 +313,6 @@ async def paired(wire: Wire, *, seconds: float = 0.2, say: Callable[[str], None]
 
 @pytest.mark.parametrize("text", [CODE, "CDFG2345", "cdfg-2345", " /start CDFG2345 ", "/pair CDFG-2345"])
 async def test_the_code_lets_its_sender_in(text: str) -> None:
-    """By the link, or typed on a phone."""
     wire = Wire(said(text))
     assert await paired(wire, seconds=10) == "7"
     ((chat, answer),) = wire.answers
@@ -391,7 +389,6 @@ async def test_only_the_first_is_let_in() -> None:
 
 
 async def test_a_greeting_that_fails_does_not_undo_the_pairing() -> None:
-    """The terminal says the same."""
     wire = Wire(said(CODE))
     wire.fail_sends = True
     assert await paired(wire, seconds=10) == "7"
@@ -407,6 +404,5 @@ async def test_trouble_with_the_platform_is_told_once() -> None:
 
 
 async def test_a_platform_that_refuses_ends_the_waiting() -> None:
-    """The token was just revoked, for instance."""
     with pytest.raises(ChannelRefused, match="revoked"):
         await paired(Wire(ChannelRefused("the token was revoked")), seconds=10)

@@ -219,7 +219,6 @@ async def test_an_id_is_completed_however_much_there_is(memory: Service, ada: Co
 
 
 async def test_parts_of_a_list_are_completed_with_how_much_is_in_them(memory: Service, ada: Context) -> None:
-    """Only those that there are."""
     await remember(memory, ada, "I like tea", "I like milk", "I'm allergic to nuts")
     found = await table.suggestions(memory, ada, ENGLISH, "memory", "rest", "", "list")
     assert [(one.value, one.label) for one in found] == [
@@ -346,7 +345,6 @@ async def test_what_was_found_is_leafed_through_too(memory: Service, ada: Contex
 
 
 async def test_a_search_too_long_for_a_button_has_one_page(memory: Service, ada: Context) -> None:
-    """Half of the words would find something else."""
     await remember(memory, ada, *(f"lucky number {n}" for n in range(12)))
     [shown] = await says(memory, ada, "/memory search lucky " + "number " * 10)
     assert shown.buttons == () and shown.text.endswith(ENGLISH("memory.more_found"))

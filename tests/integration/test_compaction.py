@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -26,13 +25,12 @@ from memory.store import attachments, history
 from memory.store.attachments import Attached
 from memory.store.database import Reader
 from memory.store.history import Utterance
-from memory.store.usage import Spent
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten
+from tests.kit.minds import Answer, answered, prepared
 from tests.kit.stores import AGENTS, opened, rows
 from tests.kit.talk import Place, act, exchange, group, private, received, say
 
-Answer = str | dict[str, Any] | Exception | Callable[[], Awaitable[str]]
 ADA = private("ada")
 #: A window of twelve short messages, of which the last four stay.
 BOUNDS = Bounds(size=WindowSize(tokens=1_000, messages=12), at=0.75, keep=4, tokens=200)
@@ -50,13 +48,7 @@ class Model:
         answer: Answer = {"facts": []}
         if request.instructions == summary.INSTRUCTIONS:
             answer = self.answers.pop(0) if self.answers else {"facts": ["They talked of boats."]}
-        if isinstance(answer, Exception):
-            raise answer
-        if callable(answer):
-            answer = await answer()
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        spent = Spent(model="scripted", input_tokens=100, output_tokens=10, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=text, spent=spent)
+        return answered(await prepared(answer, request), written=10)
 
     @property
     def summed_up(self) -> list[str]:
@@ -139,7 +131,6 @@ async def test_there_is_one_compaction_for_each_crossing(tmp_path: Path, clock: 
 
 
 async def test_what_was_not_read_for_memories_is_read_first(tmp_path: Path, clock: Clock) -> None:
-    """Nothing is lost with what leaves the window."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         await talked(memory, clock, 5)
@@ -196,7 +187,6 @@ async def test_without_a_model_or_tokens_for_it_too(tmp_path: Path, clock: Clock
 
 
 async def test_the_cost_of_a_summary_is_booked_whatever_comes_of_it(tmp_path: Path, clock: Clock) -> None:
-    """It counts against the tokens of the day."""
     async with remembering(tmp_path, clock, Model("no JSON")) as memory:
         await talked(memory, clock, 5)
         await checked(memory)
@@ -351,7 +341,7 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
     """The model's answer tells them, but the window is still as it was, for a summary without them."""
     asked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> str:
+    async def slow(_request: ModelRequest) -> str:
         asked.set()
         await go_on.wait()
         return '{"facts": ["Ada fears whales and leaks."]}'
@@ -371,10 +361,9 @@ async def test_words_forgotten_while_a_model_sums_them_up_are_not_kept(tmp_path:
 
 
 async def test_what_is_said_while_a_model_sums_up_stays_in_the_window(tmp_path: Path, clock: Clock) -> None:
-    """Nobody waits for a summary."""
     asked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> str:
+    async def slow(_request: ModelRequest) -> str:
         asked.set()
         await go_on.wait()
         return '{"facts": ["Boats leak."]}'
@@ -392,7 +381,6 @@ async def test_what_is_said_while_a_model_sums_up_stays_in_the_window(tmp_path: 
 
 
 async def test_what_is_said_off_the_record_is_in_no_summary(tmp_path: Path, clock: Clock) -> None:
-    """It leaves the window as it always did."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         context = await memory.identities.context(*ADA)
@@ -416,7 +404,6 @@ async def test_where_nothing_is_remembered_at_all_a_conversation_is_still_summed
 
 
 async def test_the_summary_of_a_group_is_of_everybody_in_it_and_of_nothing_else(tmp_path: Path, clock: Clock) -> None:
-    """Private words stay private."""
     model = Model()
     async with remembering(tmp_path, clock, model) as memory:
         await say(memory, ADA, "my secret is in the attic", clock=clock)
@@ -433,7 +420,7 @@ async def test_a_compaction_that_the_end_of_the_process_cuts_off_is_done_by_the_
     """Nothing is kept of it before it is complete."""
     asked = asyncio.Event()
 
-    async def never() -> str:
+    async def never(_request: ModelRequest) -> str:
         asked.set()
         await asyncio.Event().wait()
         return ""

@@ -28,13 +28,13 @@ from memory.setup import SearchSetup
 from memory.store.database import Transaction
 from memory.store.memories import Draft
 from memory.store.questions import Question
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.canaries import Letters
 from tests.kit.fakes import Clock
+from tests.kit.minds import answered
 from tests.kit.pipeline import pipeline
 from tests.kit.stores import counting, remembering, rows
-from tests.kit.talk import Place, act, group, private, say
+from tests.kit.talk import Place, act, group, live, private, say
 
 ADA = private("ada")
 
@@ -58,10 +58,7 @@ class Judge:
             pair = row["older"]["value"], row["newer"]["value"]
             self.pairs.append(pair)
             judged.append({"n": row["n"], **self.scripted.get(pair, {"verdict": "agree"})})
-        return ModelAnswer(
-            text=self.instead or json.dumps({"pairs": judged}),
-            spent=Spent(model="scripted", input_tokens=100, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+        return answered(self.instead or {"pairs": judged})
 
 
 @pytest.fixture
@@ -113,10 +110,6 @@ async def night(memory: Service, clock: Clock) -> dict[str, int]:
     run = await memory.jobs.run("assistant", "compare", f"2026-12-01T{counting()}")
     assert run is not None and run.state == "done", run
     return dict(run.counts)
-
-
-async def live(memory: Service, context: Context) -> list[str]:
-    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
 
 
 async def asked(memory: Service, context: Context) -> list[tuple[FactDoubt, Question]]:

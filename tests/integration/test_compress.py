@@ -22,12 +22,12 @@ from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelR
 from memory.service import Service
 from memory.store import memories
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
+from tests.kit.minds import answered
 from tests.kit.stores import planted, profile_of, remembered, rows, wrote
-from tests.kit.talk import act, exchange, group, private, say
+from tests.kit.talk import act, exchange, group, private, say, teach
 
 Place: TypeAlias = tuple[Where, Who]
 ADA, BOB = private("ada"), private("bob")
@@ -70,11 +70,7 @@ class Nightly:
         return self.told({"facts": facts, "entities": [{"name": name, "type": "person"} for name in self.people]})
 
     def told(self, answer: str | dict[str, Any]) -> ModelAnswer:
-        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        return ModelAnswer(
-            text=text,
-            spent=Spent(model="scripted", input_tokens=self.tokens, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+        return answered(answer, tokens=self.tokens)
 
 
 def extracted(request: ModelRequest) -> dict[str, Any]:
@@ -117,8 +113,7 @@ async def store(tmp_path: Path, clock: Clock, model: Nightly) -> AsyncIterator[S
 
 async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
     """Something is said and read for memories."""
-    turn = await say(store, place, text, clock=clock)
-    await store.learner.flush(turn.context.session.id, "test")
+    turn = await teach(store, place, text, clock=clock)
     clock.move(minutes=5)
     return turn
 
@@ -207,13 +202,11 @@ async def test_the_day_that_is_not_over_waits(store: Service, clock: Clock, mode
 
 
 async def test_what_was_not_yet_read_is_read_first(store: Service, clock: Clock, model: Nightly) -> None:
-    """The last words of a day are part of it."""
     await say(store, ADA, "painted the fence", clock=clock)
     assert await night(store, clock) == {"events": 1}
 
 
 async def test_many_events_are_gone_through_in_pieces(store: Service, clock: Clock, model: Nightly) -> None:
-    """No question is too long for a small model."""
     ada = await store.identities.context(*ADA)
     for n in range(90):
         await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
@@ -245,7 +238,6 @@ async def test_while_nothing_is_learned_events_wait(store: Service, clock: Clock
 
 
 async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, model: Nightly) -> None:
-    """Neither a question nor a changed row."""
     await tell(store, ADA, "played the cello", clock)
     model.says("cello", "the cello")
     await night(store, clock)
@@ -255,7 +247,6 @@ async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, 
 
 
 async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock: Clock, model: Nightly) -> None:
-    """Work that was committed is neither paid nor learned twice."""
     path = tmp_path / "remora.db"
     model.says("walk", "walks by the river")
     async with opened(path, clock, model) as store:
@@ -369,7 +360,6 @@ async def test_a_night_knows_no_better_than_what_was_read_off_the_same_messages(
 async def test_what_somebody_told_of_themselves_is_not_put_right_by_what_others_say_of_them(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
-    """Nor told once more under their name."""
     await tell(store, group("club", "ada"), "my home is Porto", clock)
     await tell(store, group("club", "bob"), "heard of a move", clock)
     await tell(store, group("club", "bob"), "heard of a flat", clock)
@@ -774,7 +764,6 @@ async def test_nothing_is_derived_of_whom_others_are_not_to_tell(store: Service,
 async def test_what_no_event_says_and_what_is_no_statement_is_not_kept(
     store: Service, clock: Clock, model: Nightly, fact: dict[str, Any]
 ) -> None:
-    """The bar of extraction holds here as well."""
     await tell(store, ADA, "played the cello", clock)
     model.lasting["cello"] = {"key": "hobby", **fact}
     assert await night(store, clock) == {"events": 1}
@@ -814,7 +803,6 @@ async def test_words_are_cleaned_and_days_become_dates(store: Service, clock: Cl
 async def test_an_event_that_was_corrected_meanwhile_is_gone_through_as_it_is_now(
     store: Service, clock: Clock, model: Nightly
 ) -> None:
-    """The old wording teaches nothing."""
     turn = await tell(store, ADA, "ran along the Tagus", clock)
     (event,) = await kept(store, ADA, "event")
     model.says("Tagus", "running")
@@ -854,7 +842,6 @@ async def test_what_was_made_of_a_corrected_event_ends_with_it(store: Service, c
 async def test_what_somebody_has_made_sure_of_outlives_its_corrected_event(
     store: Service, clock: Clock, model: Nightly, hold: str
 ) -> None:
-    """It stands by their word."""
     turn = await tell(store, ADA, "moved into a flat in Lisbon", clock)
     model.says("flat", "lives in a flat in Lisbon", key="dwelling")
     await night(store, clock)

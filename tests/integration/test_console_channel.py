@@ -63,10 +63,7 @@ def console(screen: io.StringIO) -> ConsoleChannel:
     """A channel that prints on `screen` and has no input."""
     ids = count(1)
     return ConsoleChannel(
-        person="ada",
-        now=lambda: 0,
-        new_id=lambda: str(next(ids)),
-        streams=Streams(stdin=io.StringIO(), stdout=screen),
+        person="ada", now=lambda: 0, new_id=lambda: str(next(ids)), streams=Streams(stdin=io.StringIO(), stdout=screen)
     )
 
 
@@ -86,7 +83,6 @@ def printed(pieces: Sequence[str], *rows: Outbound) -> str:
 
 
 def row(text: str, *, turn: int | None = 1, earlier_run: bool = False) -> Outbound:
-    """An outbox row for Ada."""
     return Outbound(id=1, place=ADA, text=text, turn=turn, earlier_run=earlier_run)
 
 
@@ -97,9 +93,7 @@ def ink(text: str) -> str:
 
 
 @given(cut_texts())
-def test_console_stream_and_row_print_what_the_row_alone_prints(
-    cut: tuple[str, list[str], list[str]],
-) -> None:
+def test_console_stream_and_row_print_what_the_row_alone_prints(cut: tuple[str, list[str], list[str]]) -> None:
     """However far the stream came and however it was cut, the finished answer looks the same."""
     text, pieces, _ = cut
     assert printed(pieces, row(text)) == printed([], row(text))
@@ -130,9 +124,7 @@ def test_console_prints_no_control_characters(cut: tuple[str, list[str], list[st
 
 
 @given(cut_texts())
-def test_console_puts_a_message_between_two_pieces_on_its_own_line(
-    cut: tuple[str, list[str], list[str]],
-) -> None:
+def test_console_puts_a_message_between_two_pieces_on_its_own_line(cut: tuple[str, list[str], list[str]]) -> None:
     """A command's answer or a reminder may come while an answer is being streamed."""
     text, pieces, _ = cut
     screen = io.StringIO()
@@ -151,12 +143,10 @@ def test_console_puts_a_message_between_two_pieces_on_its_own_line(
 
 
 def test_console_joins_rows_that_the_stream_had_already_joined() -> None:
-    """Two rows, the stream in the middle of the second."""
     assert printed(["first", " part\n\nsec"], row("first part"), row("second part")) == "first part\n\nsecond part\n"
 
 
 def test_console_marks_rows_of_an_earlier_run() -> None:
-    """They may be repeats, so they say so."""
     assert printed([], row("done", earlier_run=True)) == "(from earlier)\ndone\n"
 
 
@@ -237,11 +227,7 @@ def test_console_pipe_prints_answers_and_nothing_else(tmp_path: Path) -> None:
     """Scripts read this: no greeting, no prompt, no names, no colours; blank lines are no messages."""
     output, report = piped(tmp_path, b"hello\n\n  \nstream\r\nlast without newline")
     assert output == 'heard "hello"\none two three four\nheard "last without newline"\n'
-    assert report == {
-        "said": ["hello", "stream", "last without newline"],
-        "ended": "returned",
-        "prompt_toolkit": False,
-    }
+    assert report == {"said": ["hello", "stream", "last without newline"], "ended": "returned", "prompt_toolkit": False}
 
 
 def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
@@ -252,7 +238,6 @@ def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_console_pipe_takes_lines_of_many_megabytes(tmp_path: Path) -> None:
-    """A pasted log in one line is one message."""
     output, report = piped(tmp_path, b"big" + b"x" * 5_000_000 + b"\nsmall\n")
     assert output == '5000003 characters\nheard "small"\n'
     assert report["ended"] == "returned"
@@ -308,10 +293,7 @@ def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
 def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A chat on pipes that is ready to be talked to."""
     program = subprocess.Popen(
-        [sys.executable, HOST, folder / "report"],
-        stderr=subprocess.PIPE,
-        env=environment(folder),
-        **streams,
+        [sys.executable, HOST, folder / "report"], stderr=subprocess.PIPE, env=environment(folder), **streams
     )
     try:
         assert program.stderr is not None
@@ -351,10 +333,7 @@ def test_console_pipe_ends_quietly_when_nobody_reads(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_console_pipe_says_why_the_output_failed(tmp_path: Path) -> None:
     """A full disk is no ordinary end: the operator must hear of it."""
-    with (
-        Path("/dev/full").open("wb") as full,
-        started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program,
-    ):
+    with Path("/dev/full").open("wb") as full, started(tmp_path, stdin=subprocess.PIPE, stdout=full) as program:
         say(program, b"hang")
         program.wait(SECONDS)
         _, report = end(program, tmp_path)
@@ -415,8 +394,15 @@ class Terminal:
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
         return came
 
-    def left(self) -> dict[str, Any]:
-        """The report, once the program has ended by itself and without an error."""
+    def ask(self, keys: str, answer: str) -> None:
+        """Send a line, and wait for an answer and for the next prompt."""
+        self.type(keys + ENTER)
+        self.see(answer)
+        self.see(PROMPT)
+
+    def left(self, keys: str = "") -> dict[str, Any]:
+        """The report, once the program has ended by itself and without an error, at the latest after these keys."""
+        self.type(keys)
         while self._read():
             pass
         assert self.program.wait(SECONDS) == 0, self._screen
@@ -441,7 +427,6 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    """A terminal that shows the first prompt."""
     (tmp_path / "home").mkdir()
     opened = Terminal(tmp_path)
     try:
@@ -457,9 +442,7 @@ def test_console_terminal_completes_the_path_of_a_file(terminal: Terminal, tmp_p
     cat.write_bytes(b"\x89PNG")
     terminal.type(f"/attach {tmp_path}/my")
     terminal.see("cat.png")
-    terminal.type("\t" + ENTER)
-    terminal.see("[image my cat.png: 4]")
-    terminal.see(PROMPT)
+    terminal.ask("\t", "[image my cat.png: 4]")
     terminal.type(f"'{cat}' " + ENTER)
     terminal.see("[image my cat.png: 4]")
 
@@ -487,14 +470,9 @@ def other_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
 
 def test_console_prompt_edits_lines_and_streams_answers(terminal: Terminal) -> None:
     """The ordinary chat: a line corrected before it is sent, an answer with its speaker's name."""
-    terminal.type("helo" + LEFT + "l" + ENTER)
-    terminal.see('\x1b[1mfish>\x1b[0m heard "hello"\r\n')
-    terminal.see(PROMPT)
-    terminal.type("stream" + ENTER)
-    terminal.see("fish>\x1b[0m one two three four\r\n")
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["hello", "stream"]
+    terminal.ask("helo" + LEFT + "l", '\x1b[1mfish>\x1b[0m heard "hello"\r\n')
+    terminal.ask("stream", "fish>\x1b[0m one two three four\r\n")
+    assert terminal.left(CTRL_D)["said"] == ["hello", "stream"]
 
 
 def test_console_prompt_shows_greeting_and_status(other_terminal: Callable[..., Terminal]) -> None:
@@ -508,66 +486,48 @@ def test_console_prompt_shows_greeting_and_status(other_terminal: Callable[..., 
 
 def test_console_prompt_recalls_lines_of_this_run_only(terminal: Terminal, tmp_path: Path) -> None:
     """The up key works, and no file keeps words that may later be forgotten."""
-    terminal.type("first" + ENTER)
-    terminal.see('heard "first"')
-    terminal.see(PROMPT)
-    terminal.type(UP + ENTER)
-    terminal.see('heard "first"')
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["first", "first"]
+    terminal.ask("first", 'heard "first"')
+    terminal.ask(UP, 'heard "first"')
+    assert terminal.left(CTRL_D)["said"] == ["first", "first"]
     assert list((tmp_path / "home").iterdir()) == []
 
 
 def test_console_prompt_takes_several_lines_as_one_message(terminal: Terminal) -> None:
     """Alt-Enter makes a new line, and a paste with line ends is not sent line by line."""
-    terminal.type("one" + ALT_ENTER + "  two" + ENTER)
-    terminal.see(r'heard "one\n  two"')
-    terminal.see(PROMPT)
+    terminal.ask("one" + ALT_ENTER + "  two", r'heard "one\n  two"')
     terminal.type("\x1b[200~a\r\nb\x1b[201~" + ENTER)
     terminal.see(r'heard "a\nb"')
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["one\n  two", "a\nb"]
+    assert terminal.left(CTRL_D)["said"] == ["one\n  two", "a\nb"]
 
 
 def test_console_prompt_completes_commands(terminal: Terminal) -> None:
-    """Nobody remembers all commands; ordinary words are not completed."""
     terminal.type("/g")
     terminal.see("say hello")
-    terminal.type("\t" + ENTER)
-    terminal.see('heard "/greet"')
-    terminal.see(PROMPT)
+    terminal.ask("\t", 'heard "/greet"')
     terminal.type("so /he\t" + ENTER)
     terminal.see('heard "so /he"')
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["/greet", "so /he"]
+    assert terminal.left(CTRL_D)["said"] == ["/greet", "so /he"]
 
 
 def test_console_prompt_sends_no_blank_lines(terminal: Terminal) -> None:
-    """Enter alone prompts again."""
     terminal.type(ENTER)
     terminal.see(PROMPT)
     terminal.type("  " + ENTER)
     terminal.see(PROMPT)
     terminal.type("x" + ENTER)
     terminal.see('heard "x"')
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["x"]
+    assert terminal.left(CTRL_D)["said"] == ["x"]
 
 
 def test_console_prompt_clears_the_line_on_ctrl_c_and_warns_before_it_leaves(terminal: Terminal) -> None:
     """As in a shell the first Ctrl-C drops what was typed; on an empty line one Ctrl-C is not yet a goodbye."""
     terminal.type("junk")
     terminal.see("junk")
-    terminal.type(CTRL_C + "good" + ENTER)
-    terminal.see('heard "good"')
-    terminal.see(PROMPT)
+    terminal.ask(CTRL_C + "good", 'heard "good"')
     terminal.type(CTRL_C)
     terminal.see("(Ctrl-C again leaves, and so does /quit.)")
     terminal.see(PROMPT)  # keys typed while a line is printed above the prompt are read in another way
-    terminal.type("more" + ENTER)
-    terminal.see('heard "more"')
-    terminal.see(PROMPT)
+    terminal.ask("more", 'heard "more"')
     terminal.type(CTRL_C)
     terminal.see("Ctrl-C again leaves")
     terminal.see(PROMPT)
@@ -585,14 +545,9 @@ def test_console_prompt_leaves_when_a_line_says_so(terminal: Terminal, word: str
 
 def test_console_prompt_takes_a_word_for_a_command_only_if_it_is_the_whole_line(terminal: Terminal) -> None:
     """People also talk about help, and about quitting."""
-    terminal.type("help" + ENTER)
-    terminal.see('heard "/help"')
-    terminal.see(PROMPT)
-    terminal.type("help me quit" + ENTER)
-    terminal.see('heard "help me quit"')
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["/help", "help me quit"]
+    terminal.ask("help", 'heard "/help"')
+    terminal.ask("help me quit", 'heard "help me quit"')
+    assert terminal.left(CTRL_D)["said"] == ["/help", "help me quit"]
 
 
 def test_console_prompt_asks_for_what_a_command_lacks(terminal: Terminal) -> None:
@@ -600,41 +555,33 @@ def test_console_prompt_asks_for_what_a_command_lacks(terminal: Terminal) -> Non
     terminal.type("/edit" + ENTER)
     terminal.see("What it should say: ")
     terminal.see("tea")
-    terminal.type(" green" + ENTER)
-    terminal.see('heard "/edit tea green"')
-    terminal.see(PROMPT)
+    terminal.ask(" green", 'heard "/edit tea green"')
     for answer in (ENTER, CTRL_C):
         terminal.type("/edit" + ENTER)
         terminal.see("What it should say: ")
         terminal.type(answer)
         terminal.see("(Nothing was changed.)")
         terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["/edit tea green"]
+    assert terminal.left(CTRL_D)["said"] == ["/edit tea green"]
 
 
 def test_console_prompt_keeps_the_line_on_ctrl_d(terminal: Terminal) -> None:
     """Ctrl-D leaves from an empty line only: half a message is not lost by one key."""
     terminal.type("half")
     terminal.see("half")
-    terminal.type(CTRL_D + "!" + ENTER)
-    terminal.see('heard "half!"')
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["half!"]
+    terminal.ask(CTRL_D + "!", 'heard "half!"')
+    assert terminal.left(CTRL_D)["said"] == ["half!"]
 
 
 @pytest.mark.parametrize("stop", [CTRL_C, "/stop" + ENTER, "/stpo" + BACKSPACE * 2 + "op" + ENTER])
 def test_console_prompt_stops_an_answer_and_goes_on_with_what_was_typed_ahead(terminal: Terminal, stop: str) -> None:
-    """The shown part stays, and the chat goes on."""
     terminal.type("hang" + ENTER)
     terminal.see("thinking")
     terminal.type("next" + ENTER + stop)
     terminal.see("(stopped)\r\n")
     terminal.see('heard "next"')
     terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    report = terminal.left()
+    report = terminal.left(CTRL_D)
     assert (report["said"], report["ended"]) == (["hang", "next"], "returned")
 
 
@@ -670,8 +617,7 @@ def test_console_prompt_formats_markdown_and_breaks_lines_between_words(terminal
     assert "\x1b[4mhere\x1b[0m\x1b[2m (https://tea.example/a)\x1b[0m" in shown
     assert "**" not in shown.rpartition("green")[2]
     terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    terminal.left()
+    terminal.left(CTRL_D)
 
 
 def test_console_prompt_shows_late_answers_above_the_line_being_typed(terminal: Terminal) -> None:
@@ -684,8 +630,7 @@ def test_console_prompt_shows_late_answers_above_the_line_being_typed(terminal: 
     terminal.see("hal")
     terminal.type("lo" + ENTER)
     terminal.see('heard "hallo"')
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["hallo"]
+    assert terminal.left(CTRL_D)["said"] == ["hallo"]
 
 
 def test_console_prompt_disarms_escapes_in_answers(terminal: Terminal) -> None:
@@ -701,11 +646,8 @@ def test_console_prompt_has_no_colours_where_none_are_wanted(other_terminal: Cal
     """NO_COLOR is a promise made by many programs."""
     terminal = other_terminal(NO_COLOR="1")
     terminal.see(PROMPT)
-    terminal.type("hello" + ENTER)
-    terminal.see('fish> heard "hello"\r\n')
-    terminal.see(PROMPT)
-    terminal.type(CTRL_D)
-    assert terminal.left()["ended"] == "returned"
+    terminal.ask("hello", 'fish> heard "hello"\r\n')
+    assert terminal.left(CTRL_D)["ended"] == "returned"
 
 
 def test_console_on_a_dumb_terminal_reads_plain_lines(other_terminal: Callable[..., Terminal]) -> None:
@@ -713,5 +655,4 @@ def test_console_on_a_dumb_terminal_reads_plain_lines(other_terminal: Callable[.
     terminal = other_terminal(TERM="dumb")
     terminal.type("hello\n")
     assert "\x1b" not in terminal.see('heard "hello"\r\n')
-    terminal.type(CTRL_D)
-    assert terminal.left()["said"] == ["hello"]
+    assert terminal.left(CTRL_D)["said"] == ["hello"]

@@ -37,7 +37,6 @@ async def _opened(path: Path, driver: drivers.Driver | None = None) -> SqliteDat
 
 @pytest.mark.campaign
 async def test_rows_written_before_a_sigkill_in_mid_transaction_are_kept(tmp_path: Path) -> None:
-    """A killed process loses its open transaction and nothing else."""
     path = tmp_path / "remora.db"
     child = subprocess.Popen(
         [sys.executable, "-c", _WRITES_THEN_HANGS, str(path)],
@@ -161,7 +160,6 @@ async def test_readers_cannot_write(tmp_path: Path, driver: drivers.Driver) -> N
 
 
 async def test_whatever_a_transaction_raises_rolls_all_of_it_back(tmp_path: Path, driver: drivers.Driver) -> None:
-    """SQLite's errors come as ours, all others as they are."""
     database = await _opened(tmp_path / "remora.db", driver)
 
     def violates(tx: Transaction) -> None:
@@ -200,14 +198,12 @@ async def test_a_second_process_is_told_who_holds_the_store(tmp_path: Path) -> N
 
 
 async def test_a_folder_that_cannot_be_made_is_named_with_the_way_out(tmp_path: Path) -> None:
-    """The operator learns which setting to change."""
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreUnwritable, match="data_dir"):
         await _opened(tmp_path / "file" / "remora.db")
 
 
 async def test_a_file_that_is_no_database_is_left_untouched(tmp_path: Path, driver: drivers.Driver) -> None:
-    """Somebody's other file must not be overwritten."""
     path = tmp_path / "remora.db"
     path.write_bytes(b"dear diary, " * 100)
     with pytest.raises(StorageError, match="damaged or not a Remora database"):
@@ -230,9 +226,7 @@ async def test_a_failing_migration_leaves_the_schema_before_it(tmp_path: Path, d
     broken = [
         *migrations(),
         Migration(
-            version=2000,
-            name="broken",
-            sql="create table half (x integer) strict;\ninsert into nowhere values (1);",
+            version=2000, name="broken", sql="create table half (x integer) strict;\ninsert into nowhere values (1);"
         ),
     ]
     with pytest.raises(StorageError):

@@ -72,7 +72,6 @@ async def test_each_category_goes_on_its_day_and_not_before(memory: Service, clo
 async def test_a_style_lasts_fourteen_days_for_each_time_it_was_told(
     memory: Service, clock: Clock, told_again: int, last_day: int
 ) -> None:
-    """Counted from the last time."""
     ada = await met(memory, clock)
     style = await planted(memory, ada, "answers briefly", kind="style", agent_id=ada.scope.agent_id)
     for _ in range(told_again):
@@ -188,7 +187,6 @@ async def test_taking_it_back_leaves_every_byte_as_it_was_and_it_is_not_done_aga
 
 
 async def test_what_is_told_again_comes_back(memory: Service, clock: Clock) -> None:
-    """As the same row, and fresh."""
     ada = await met(memory, clock)
     plan = await planted(memory, ada, "learn to sail", category="plan", key="goal")
     clock.move(days=260)
@@ -210,7 +208,6 @@ async def test_what_is_told_again_comes_back(memory: Service, clock: Clock) -> N
 async def test_what_is_pinned_confirmed_or_corrected_comes_back_for_good(
     memory: Service, clock: Clock, what: str
 ) -> None:
-    """With its part of the profile."""
     ada = await met(memory, clock)
     await planted(memory, ada, "learn to sail", category="plan", key="goal")
     clock.move(days=260)

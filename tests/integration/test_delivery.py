@@ -65,7 +65,6 @@ async def test_what_was_surely_not_shown_is_sent_when_the_platform_asked_for(des
 
 
 async def test_an_answer_of_unknown_fate_is_offered_and_shown_when_asked_for(desk: Desk) -> None:
-    """Never silence, and never an unasked double."""
     async with failing(desk, ChannelUnavailable("timed out", certain=False)):
         await desk.say("hello", key="m1")
         [notice] = desk.screen.sent
@@ -114,7 +113,6 @@ async def test_a_row_that_was_being_sent_when_the_process_died_is_offered_once(d
 async def test_a_slow_answer_shows_a_placeholder_that_grows_and_becomes_the_answer(
     tmp_path: Path, clock: Clock
 ) -> None:
-    """One message in the chat, not two."""
     model = SlowModel("one two three four")
     desk = Desk(tmp_path, model, Phone(), clock)
     desk.placeholder_seconds = 0
@@ -204,7 +202,6 @@ async def test_an_answer_that_is_cancelled_as_it_waits_for_the_platform_leaves_n
 
 
 async def test_an_edit_of_unknown_fate_is_repeated(tmp_path: Path, clock: Clock) -> None:
-    """The same edit twice shows the same text once."""
     model = SlowModel("one two")
     desk = Desk(tmp_path, model, Phone(), clock)
     desk.placeholder_seconds = 0
@@ -311,7 +308,6 @@ def edited(inbound: Inbound, text: str, key: str) -> Inbound:
 
 
 async def test_an_edit_before_its_turn_replaces_the_text(tmp_path: Path, clock: Clock) -> None:
-    """The answer is to what the person meant to say."""
     model = SlowModel("fine", "fine too")
     desk = Desk(tmp_path, model, Phone(), clock)
     async with desk.running():
@@ -356,7 +352,6 @@ async def test_a_flood_is_left_out_and_told_so_once(desk: Desk) -> None:
 
 
 async def test_a_stranger_is_told_once_and_let_in_by_a_code(desk: Desk) -> None:
-    """Nothing of theirs is stored before that."""
     desk.rules = Rules(admins=frozenset({"7"}))
     async with desk.running():
         await desk.say("/pair", person="7")
@@ -423,7 +418,6 @@ async def test_a_question_is_answered_by_its_own_button_only(desk: Desk) -> None
 
 
 async def test_admin_commands_are_unknown_to_everybody_else(desk: Desk) -> None:
-    """Not even their names are given away."""
     desk.rules = Rules(allow=frozenset({"5"}), admins=frozenset({"7"}))
     async with desk.running():
         await desk.say("/allow 9", person="5")
@@ -436,7 +430,6 @@ async def test_admin_commands_are_unknown_to_everybody_else(desk: Desk) -> None:
 
 
 async def test_the_first_answer_of_a_chat_is_followed_by_a_word_about_memory(desk: Desk) -> None:
-    """Once, where the channel is a conversation and no pipe."""
     desk.screen.capabilities = Capabilities(resend="never", burst_seconds=0, introduces=True)
     async with desk.running():
         await desk.say("hello")
@@ -474,7 +467,6 @@ async def test_a_row_is_tried_for_six_hours_and_no_longer(desk: Desk) -> None:
 
 
 async def test_a_refusal_for_good_is_dead_and_the_next_answer_goes_out(desk: Desk) -> None:
-    """One row's fault is not the chat's."""
     async with failing(desk, ChannelError("message is too long")):
         await desk.say("hello")
         await desk.say("hello again")
@@ -544,7 +536,6 @@ async def test_nothing_can_be_edited_into_a_command(desk: Desk) -> None:
 
 
 async def test_a_question_is_settled_once(desk: Desk) -> None:
-    """Two fingers on two buttons."""
     async with desk.running():
         await desk.say("/remember my bike is red")
         [(short_id,)] = await desk.rows("select short_id from memories")

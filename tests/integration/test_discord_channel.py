@@ -37,7 +37,7 @@ from channels.discord.intake import ChannelLanes, Event
 from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
-from tests.kit.discord_bot import Host, bot, milliseconds, place, registered, row, running
+from tests.kit.discord_bot import Host, bot, command, milliseconds, place, registered, row, running
 from tests.kit.patience import SECONDS, leap, limit, settle, until
 from tests.kit.served import Clock
 from tests.platforms.discord import GENERAL, GUILD, Control, reached, serving
@@ -87,7 +87,6 @@ async def host(discord: Control) -> AsyncIterator[Host]:
 
 
 async def test_direct_message_comes_with_all_the_gateway_goes_by(discord: Control, host: Host) -> None:
-    """Policy, sessions and memory are decided by these fields."""
     said = await discord.say("hello there", user=ADA, name="Ada")
     [inbound] = await host.hears()
     assert inbound == Inbound(
@@ -106,7 +105,6 @@ async def test_direct_message_comes_with_all_the_gateway_goes_by(discord: Contro
 
 
 async def test_mention_addresses_the_bot_and_is_cut_off_the_text(discord: Control, host: Host) -> None:
-    """The model must read the question, not its own name."""
     await discord.say("just talk", user=ADA, channel=GENERAL)
     await discord.say(f"{discord.mention}, what about <@{BOB}>?", user=ADA, channel=GENERAL, nick="Countess")
     talk, asked = await host.hears(2)
@@ -119,7 +117,6 @@ async def test_mention_addresses_the_bot_and_is_cut_off_the_text(discord: Contro
 
 
 async def test_reply_to_the_bot_addresses_it_and_everyone_does_not(discord: Control, host: Host) -> None:
-    """@everyone is talk to people."""
     await discord.say("@everyone come", user=ADA, channel=GENERAL)
     shown = await bot(discord).send(row("hello", place(GENERAL)))
     await discord.say("what?", user=ADA, channel=GENERAL, reply_to=int(shown))
@@ -231,17 +228,6 @@ async def test_deletions_are_told_with_their_place(discord: Control, host: Host)
     assert [set(gone) for _, gone in host.deleted] == [{str(ids[0])}, {str(ids[1]), str(ids[2])}]
 
 
-async def test_message_that_was_not_taken_is_given_again_before_the_next_one(discord: Control) -> None:
-    """A store that is full for a minute loses nothing, and turns nothing round."""
-    sleep = Sleep()
-    host = Host(refusals=[NotTaken("no room"), NotTaken("no room")])
-    async with running(bot(discord, sleep=sleep), host):
-        await discord.say("one", user=ADA)
-        await discord.say("two", user=ADA)
-        assert [one.text for one in await host.hears(2)] == ["one", "two"]
-    assert sleep.waits[:2] == [1, 2]
-
-
 # Gaps.
 
 
@@ -321,7 +307,6 @@ async def test_channel_whose_history_is_refused_by_chance_is_read_again(discord:
 
 
 async def test_private_channel_that_is_gone_is_forgotten(discord: Control) -> None:
-    """Else every start asks for it, for ever."""
     host = Host()
     async with running(bot(discord), host):
         said = await discord.say("before", user=ADA)
@@ -462,23 +447,14 @@ async def test_command_is_committed_deferred_and_answered_for_its_user_alone(dis
 
 
 async def test_shared_command_is_answered_for_all(discord: Control) -> None:
-    """An answer that everybody may read is shown to everybody."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("help", user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, "help") as (channel, inbound):
         await channel.send(row("I remember.", inbound.place, ticket=inbound.ticket))
     assert await discord.texts(GENERAL) == ["I remember."]
 
 
 async def test_late_answer_in_private_becomes_a_direct_message(discord: Control) -> None:
     """After a quarter of an hour the interaction is gone, and the chat must still not read it."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord) as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("You like tea.", inbound.place, ticket=inbound.ticket))
     assert await discord.texts(await discord.dm(ADA)) == ["You like tea."]
@@ -486,12 +462,7 @@ async def test_late_answer_in_private_becomes_a_direct_message(discord: Control)
 
 
 async def test_late_answer_for_all_is_said_in_its_place(discord: Control) -> None:
-    """Nothing keeps it from the chat."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("help", user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, "help") as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("I remember.", inbound.place, ticket=inbound.ticket))
     assert "I remember." in await discord.texts(GENERAL)
@@ -529,21 +500,6 @@ async def test_option_is_completed_by_the_host(discord: Control, host: Host) -> 
     choices = await discord.autocomplete("memory", {"what": "show", "which": "te"}, user=ADA, channel=GENERAL)
     assert choices == [{"name": "likes tea", "value": "m_7k2pq4"}]
     assert host.suggested == [("/memory show", "which", "te")]
-
-
-async def test_button_comes_as_a_press_and_its_answer_changes_the_message(discord: Control) -> None:
-    """A question that was answered must not be pressed again."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        shown = await channel.send(row("Sure?", place(GENERAL), buttons=(Button(label="Yes", data="q:yes"),)))
-        asked = await discord.press(int(shown), "q:yes", user=ADA)
-        [inbound] = await host.hears()
-        assert (inbound.pressed, inbound.text, inbound.message_id) == ("q:yes", "", shown)
-        assert inbound.update_key == f"i{asked}"
-        edited = await channel.send(row("Done.", inbound.place, edits=shown, ticket=inbound.ticket))
-    assert edited == shown
-    assert (await discord.message(int(shown)))["components"] == []
-    assert await discord.texts(GENERAL) == ["Done."]
 
 
 async def test_answer_waits_until_its_command_is_acknowledged(discord: Control) -> None:
@@ -595,13 +551,8 @@ async def test_button_under_what_one_person_sees_changes_it_for_that_person(disc
 
 
 async def test_private_growing_answer_is_edited_by_its_ticket(discord: Control) -> None:
-    """Nobody else can reach the message."""
     clock = Clock()
-    channel = bot(discord, now=clock)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [asked] = await host.hears()
+    async with command(discord, now=clock) as (channel, asked):
         shown = await channel.send(row("…", asked.place, ticket=asked.ticket))
         clock.shift += 2
         await channel.revise(asked.place, shown, "You like")
@@ -677,7 +628,6 @@ async def test_command_that_is_being_committed_when_the_run_ends_is_committed(di
 
 
 async def test_message_is_shown_without_pings_and_previews(discord: Control) -> None:
-    """Model text must not call a whole server."""
     channel = bot(discord)
     said = await discord.say("hello", user=ADA, channel=GENERAL)
     text = "@everyone <@1001> https://example.org"
@@ -686,17 +636,6 @@ async def test_message_is_shown_without_pings_and_previews(discord: Control) -> 
     assert message["asked"][0]["allowed_mentions"]["parse"] == []
     assert message["asked"][0]["flags"] == 4
     assert (await discord.state())["violations"] == []
-
-
-async def test_row_that_is_sent_twice_is_shown_once(discord: Control) -> None:
-    """A process that died after the send tries again."""
-    outbound = row("hello", place(GENERAL))
-    shown = await bot(discord).send(outbound)
-    assert await bot(discord).send(replace(outbound, earlier_run=True, retried=True)) == shown
-    assert await discord.requests("history") == []
-    await discord.pass_time(3_600)
-    assert await bot(discord, now=later).send(replace(outbound, retried=True)) == shown
-    assert await discord.texts(GENERAL) == ["hello"]
 
 
 async def test_row_is_not_taken_for_another_one_of_the_same_words(discord: Control) -> None:
@@ -727,7 +666,6 @@ async def test_ticket_that_can_not_be_read_is_never_answered_in_the_chat(discord
 
 
 async def test_edit_that_can_not_be_is_told_apart(discord: Control) -> None:
-    """The answer is then said anew."""
     channel = bot(discord)
     shown = await channel.send(row("…", place(GENERAL)))
     assert await channel.send(row("hello", place(GENERAL), edits=shown)) == shown
@@ -822,14 +760,12 @@ async def test_archived_thread_is_opened_again_for_the_answer(discord: Control) 
 
 
 async def test_form_that_discord_does_not_like_is_shown_as_bare_words(discord: Control) -> None:
-    """Better an answer without its buttons than none."""
     shown = await bot(discord).send(row("x" * 2_001, place(GENERAL), buttons=(Button(label="Yes", data="y"),)))
     assert (await discord.texts(GENERAL))[0] == "x" * 2_000
     assert (await discord.message(int(shown)))["id"] == shown
 
 
 async def test_many_messages_keep_to_the_limit_of_their_channel(discord: Control) -> None:
-    """A long answer waits for its turn by itself."""
     await discord.limit("send", 2, per=0.5)
     channel = bot(discord)
     for number in range(5):
@@ -870,15 +806,7 @@ async def test_wrong_token_and_missing_intent_are_told_to_the_operator(discord: 
     assert discord.token not in str(error)
 
 
-async def test_gateway_that_is_down_at_the_start_is_told_as_such(discord: Control) -> None:
-    """It is tried again soon, and no crash is logged."""
-    await discord.gateway(accepting=False)
-    error = await ended(bot(discord), Host())
-    assert type(error) is ChannelUnavailable
-
-
 async def test_shutdown_keeps_what_was_taken(discord: Control) -> None:
-    """The next start reads from there."""
     host = Host()
     async with running(bot(discord), host):
         said = await discord.say("hello", user=ADA)
@@ -897,12 +825,10 @@ async def test_probe_tells_whose_token_it_is(discord: Control) -> None:
 
 
 async def test_servers_of_a_bot_are_listed(discord: Control) -> None:
-    """Setup asks in which of them it shall answer."""
     assert await servers(discord.token, discord.api_url) == {str(GUILD): "Guild"}
 
 
 async def test_lost_connection_is_resumed_and_nothing_is_missed(discord: Control, host: Host) -> None:
-    """Most losses last a second."""
     async with discord.offline(resumable=True):
         await discord.say("meanwhile", user=ADA, channel=GENERAL)
     assert [one.text for one in await host.hears()] == ["meanwhile"]
@@ -962,8 +888,6 @@ async def test_connection_that_is_lost_before_all_is_known_is_a_trouble(discord:
 
 
 async def test_bucket_is_looked_at_again_after_a_wait(discord: Control) -> None:
-    """Meanwhile Discord may have asked to wait for longer."""
-
     async def sleep(seconds: float) -> None:
         with pytest.raises(DiscordRateLimited):
             await rest.call("GET", "/applications/@me", seconds=SECONDS)
@@ -1074,10 +998,7 @@ def test_frames_that_only_we_read_are_known_to_discord_py_by_these_names() -> No
 
 
 @given(
-    number=st.integers(1, 2**63),
-    made_at=st.integers(0, 2**50),
-    chat=st.text(max_size=30),
-    other=st.integers(1, 2**31),
+    number=st.integers(1, 2**63), made_at=st.integers(0, 2**50), chat=st.text(max_size=30), other=st.integers(1, 2**31)
 )
 def test_nonce_fits_and_differs_between_rows(number: int, made_at: int, chat: str, other: int) -> None:
     """Discord takes 25 characters; two stores that count alike must not silence each other."""

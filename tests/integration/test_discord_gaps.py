@@ -59,7 +59,6 @@ class Lake:
         self.asked[name] = [f"#{name}-0"]
 
     def speaker(self, name: str) -> int:
-        """Who speaks next in a channel."""
         return 10_000 + 10 * len(name) + ord(name[0]) * 1_000 + len(self.asked.get(name, ())) // 4 % 2
 
     async def minutes(self, count: float) -> None:
@@ -197,7 +196,6 @@ async def test_what_was_said_while_the_process_was_stopped_is_answered_at_its_st
 
 
 async def test_a_session_that_goes_on_tells_all_of_a_gap_itself(lake: Lake, served: Served) -> None:
-    """RESUME replays in order; nothing need be read back."""
     await lake.discord.gateway(resume_seconds=3_600)
     async with served.running():
         forum = await before(lake)

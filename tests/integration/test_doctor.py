@@ -64,7 +64,6 @@ async def store(config: Config) -> AsyncIterator[Path]:
 
 @pytest.mark.sqlite("no file is there yet")
 async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
-    """A first look must not frighten anybody."""
     findings = await found(configured(tmp_path))
     assert examination.status([*findings.values()]) == "yellow"  # the running bot can't be asked
     assert findings["remora.db"].text == "not made yet; the first message makes it"
@@ -73,7 +72,6 @@ async def test_a_new_installation_has_no_trouble(tmp_path: Path) -> None:
 
 @pytest.mark.sqlite("its pages are checked and its backups looked at")
 async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None:
-    """Nobody has to stop the bot to look."""
     config = configured(tmp_path)
     async with store(config):
         findings = await found(config)
@@ -106,7 +104,6 @@ async def test_a_file_that_is_no_store_is_trouble(tmp_path: Path) -> None:
 
 
 async def test_a_store_of_a_later_version_is_trouble(tmp_path: Path) -> None:
-    """It is not damaged, and the text says so."""
     config = configured(tmp_path)
     async with opened(config.data_dir / "remora.db", Clock()) as memory:
         await wrote(memory, lambda tx: tx.run("insert into migrations values (9999, 'later', 1)"))
@@ -143,7 +140,6 @@ async def test_a_job_that_failed_is_a_warning_that_names_it(tmp_path: Path) -> N
 
 @pytest.mark.sqlite("a backup is a copy of the file")
 async def test_a_clock_that_was_put_back_is_trouble(tmp_path: Path) -> None:
-    """Reminders would come days late."""
     config = configured(tmp_path)
     async with store(config):
         pass
@@ -183,7 +179,6 @@ async def test_a_bot_that_does_not_run_is_a_warning(tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_answers_from_memory_asks_no_server(tmp_path: Path) -> None:
-    """It says so by `provider: offline`, which has no address."""
     findings = await found(configured(tmp_path, agent="models: [{provider: offline}]\n"), outside=True)
     assert findings["models"].state == "ok" and not any(about.startswith("model ") for about in findings)
 
@@ -244,7 +239,6 @@ async def test_each_platform_is_asked_who_the_bot_is(tmp_path: Path) -> None:
 
 @pytest.mark.sqlite("the tests' server has fsync off, which is trouble")
 def test_the_command_prints_json_and_probes_a_memory(tmp_path: Path) -> None:
-    """The probe holds a real chat of this very installation."""
     configured(tmp_path)
     done = CliRunner().invoke(main, ["doctor", "--no-network", "--json", "--config", str(tmp_path / "config.yaml")])
     told = json.loads(done.stdout)

@@ -192,7 +192,6 @@ OF_FILES = (
     [pytest.param(name, marks=pytest.mark.sqlite("about its file")) if name in OF_FILES else name for name in BROKEN],
 )
 async def test_each_broken_installation_is_told_in_these_lines(tmp_path: Path, name: str) -> None:
-    """An operator does what the lines say."""
     act, expected = BROKEN[name]
     async with sound(tmp_path) as address:
         act(tmp_path, address)

@@ -17,16 +17,7 @@ from agents.llm import ModelRateLimited
 from agents.spec import ModelSpec
 from memory.chat.identities import Where, Who
 from memory.mailbox.outbox import Part
-from tests.kit.doors import (
-    FRONT_KEY,
-    SHARED_KEY,
-    House,
-    PiecewiseModel,
-    content,
-    events,
-    house,
-    signed,
-)
+from tests.kit.doors import FRONT_KEY, SHARED_KEY, House, PiecewiseModel, content, events, house, signed
 from tests.kit.fakes import NOON, ScriptedModel, calls
 from tests.kit.forgetting import traces
 from tests.kit.patience import limit
@@ -89,7 +80,6 @@ async def test_a_clients_system_text_holds_for_this_answer_and_is_never_learned(
 
 
 async def test_conversations_are_told_apart_by_their_header(home: House) -> None:
-    """Without one, a key has one conversation."""
     key = await home.key()
     for chat in ("a", "b"):
         await home.chat(key, f"This is {chat}.", headers={"X-OpenWebUI-Chat-Id": chat})
@@ -156,7 +146,6 @@ async def test_an_answer_is_streamed_as_it_grows(tmp_path: Path) -> None:
 
 
 async def test_each_answer_names_its_turn(home: House) -> None:
-    """In a stream, too, for `/why`."""
     key = await home.key()
     said: dict[str, Any] = {"chat/completions": {"messages": HELLO}, "responses": {"input": "Hello"}}
     for path, more in said.items():
@@ -241,7 +230,6 @@ async def test_the_answer_of_an_earlier_run_is_found_in_history(tmp_path: Path) 
 
 
 async def test_a_question_of_the_bots_is_answered_by_typing(home: House) -> None:
-    """There are no buttons, so the words are there."""
     key = await home.key()
     await home.chat(key, "/remember the code is Quaxolia")
     assert "Quaxolia" in content(await home.chat(key, "/forget Quaxolia"))
@@ -388,7 +376,6 @@ async def test_each_person_of_a_front_end_has_a_memory_of_their_own(home: House)
 
 
 async def test_a_person_of_a_front_end_joins_their_account_by_a_code(home: House) -> None:
-    """As everywhere: both sides are asked."""
     await home.world.say("/remember my bike is called Zottelbär", author="7")
     await home.world.say("/link", author="7")
     headers = {"X-OpenWebUI-User-Jwt": signed(SUB)}
@@ -433,7 +420,6 @@ async def test_a_front_end_is_believed_only_what_it_has_signed(home: House, toke
 
 
 async def test_a_key_ends_with_a_block_or_its_revocation(home: House) -> None:
-    """From the next request on, without a restart."""
     key, other = await home.key(), await home.key("other")
     content(await home.chat(key, "Hello"))
     await home.world.say("/keys revoke 1", author="7")
@@ -475,7 +461,6 @@ async def test_a_key_has_so_many_requests_at_a_time(tmp_path: Path) -> None:
 
 
 async def test_a_body_is_read_up_to_its_limit(tmp_path: Path) -> None:
-    """Nothing of a larger one reaches anything."""
     async with house(tmp_path, model=ScriptedModel()) as home:
         key = await home.key()
         assert (await home.chat(key, "x" * 10_000_000)).status_code == 413
@@ -558,7 +543,6 @@ async def test_a_stranger_is_refused_before_the_body_comes(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 async def test_a_field_of_another_type_is_refused_by_its_name(tmp_path: Path, field: str, value: Any) -> None:
-    """A program's author reads which one it is."""
     async with house(tmp_path, model=ScriptedModel()) as home:
         body = {"model": "assistant", "messages": HELLO, field: value}
         answer = await home.ask("POST", CHAT, await home.key(), body)

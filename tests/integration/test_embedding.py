@@ -13,14 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
-from memory.recall.embed import (
-    EmbedderUnavailable,
-    EmbeddingFailed,
-    TextRefused,
-    Tokens,
-    chunks,
-    normalised,
-)
+from memory.recall.embed import EmbedderUnavailable, EmbeddingFailed, TextRefused, Tokens, chunks, normalised
 from memory.recall.embedding import ORDINARY, Embedders, Embedding
 from memory.store import vectors
 from memory.store.database import Database, Reader, Transaction
@@ -174,7 +167,6 @@ async def nearest(embedding: Embedding, database: Database, question: str) -> li
 
 
 async def test_what_waits_is_embedded_and_found(database: Database, texts: Texts) -> None:
-    """The point of it all."""
     embedding = working(database, texts, Letters())
     await embedding.idle()
     assert (await nearest(embedding, database, "Porto"))[0] == 2
@@ -189,7 +181,6 @@ async def test_what_waits_is_embedded_and_found(database: Database, texts: Texts
 async def test_a_changed_text_is_found_by_its_new_words_and_a_removed_one_not_at_all(
     database: Database, texts: Texts
 ) -> None:
-    """Corrections and forgetting reach the vectors."""
     embedding = working(database, texts, Letters())
     await embedding.idle()
     await texts.put(2, "Ana lives in Lisbon")
@@ -216,7 +207,6 @@ async def test_vectors_of_a_text_that_changed_meanwhile_are_not_kept(database: D
 
 
 async def test_equal_texts_are_embedded_once(database: Database, texts: Texts) -> None:
-    """A hundred times "ok" costs one."""
     for doc in range(10, 40, 2):
         await texts.put(doc, "ok then")
     embedder = Letters()
@@ -243,7 +233,6 @@ async def test_a_failing_embedder_is_tried_again_after_growing_waits(database: D
 
 
 async def test_a_text_the_embedder_refuses_holds_up_no_other(database: Database, texts: Texts) -> None:
-    """It is found by its words."""
     await texts.put(6, "poison")
     embedding = working(database, texts, Letters(refuses="poison"))
     await embedding.idle()
@@ -253,8 +242,6 @@ async def test_a_text_the_embedder_refuses_holds_up_no_other(database: Database,
 
 
 async def test_without_an_embedder_nothing_waits_for_one(database: Database, texts: Texts) -> None:
-    """Words go on alone, and say so."""
-
     async def unavailable() -> Letters:
         raise EmbedderUnavailable("not installed")
 
@@ -296,7 +283,6 @@ async def test_where_vectors_can_not_be_compared_words_go_on_alone_and_it_is_sai
 
 
 async def test_a_question_that_fails_leaves_words_alone(database: Database, texts: Texts) -> None:
-    """The turn goes on."""
     embedder = Letters()
     embedding = working(database, texts, embedder)
     await embedding.idle()
@@ -405,25 +391,7 @@ async def test_what_a_paid_embedder_gave_is_not_paid_for_twice(database: Databas
     await embedding.close()
 
 
-async def test_after_a_month_it_is_paid_for_again(database: Database, texts: Texts) -> None:
-    """The cache is evicted."""
-    for name, now in (("letters", NOW), ("other", NOW)):
-        embedding = working(database, texts, Letters(name=name), cached=True, now=now)
-        await embedding.opened()
-        await _anew(texts)
-        await embedding.idle()
-        await embedding.close()
-    back = Letters()
-    embedding = working(database, texts, back, cached=True, now=NOW + THIRTY_ONE_DAYS)
-    await embedding.opened()
-    await _anew(texts)
-    await embedding.idle()
-    assert len(back.embedded) == 2
-    await embedding.close()
-
-
 async def test_closing_in_the_middle_leaves_the_rest_for_the_next_start(database: Database, texts: Texts) -> None:
-    """No task or request outlives the store."""
     embedder = Letters()
     embedder.gate = asyncio.Event()
     embedding = working(database, texts, embedder)

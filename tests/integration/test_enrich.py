@@ -109,7 +109,6 @@ async def test_the_agents_model_names_what_stands_in_the_notes(memory: Service, 
 async def test_a_second_night_asks_nothing_also_where_nothing_was_found(
     memory: Service, ada: Context, clock: Clock
 ) -> None:
-    """Each memory is paid for once."""
     await planted(memory, ada, "likes tea")
     model = Model("```json\n{}\n```")
     assert (await night(jobs(memory, clock, model=model))).counts == {"read": 1, "names": 0}
@@ -346,7 +345,6 @@ async def test_the_newest_are_found_without_sorting_all_there_are(memory: Servic
     importlib.util.find_spec("en_core_web_sm") is None, reason="needs remora[entities] and spaCy's model"
 )
 async def test_the_real_trained_model_reads_for_the_night(memory: Service, ada: Context, clock: Clock) -> None:
-    """The job that ships, with the extra."""
     await planted(memory, ada, "met Mary Chen, who moved to Lisbon last year and works at Siemens")
     run = await night(jobs(memory, clock, trained=by_spacy))
     assert {("Mary Chen", "person"), ("Lisbon", "location")} <= {(name, kind) for _, name, kind in await links(memory)}

@@ -235,5 +235,4 @@ def test_processes_on_one_folder_lose_neither_a_key_nor_a_line(tmp_path: Path) -
 
 
 def run(program: str, *arguments: str | Path) -> None:
-    """Runs a program of the server's."""
     subprocess.run([postgres.binaries() / program, *arguments], check=True, capture_output=True, cwd="/")

@@ -211,7 +211,6 @@ class World:
             return connection.execute(sql, parameters).fetchall()
 
     async def learned(self, *values: str) -> None:
-        """Waits until these are memories."""
         for value in values:
             await until(partial(self.rows, "select 1 from memories where instr(value, ?)", value))
 

@@ -30,7 +30,7 @@ from tests.kit.faults import Faults
 from tests.kit.minds import Answer, Model, lines
 from tests.kit.patience import SECONDS, hang, until
 from tests.kit.stores import migrated, remembering
-from tests.kit.talk import act, facts, group, learn, met, private, remember, say
+from tests.kit.talk import act, facts, group, learn, met, private, remember, say, teach
 
 T = TypeVar("T")
 
@@ -155,7 +155,6 @@ async def test_a_question_that_is_refused_as_too_long_is_asked_with_less(memory:
 
 
 async def test_known_facts_take_a_quarter_of_a_question_at_most(memory: Service, clock: Clock) -> None:
-    """The near ones, of however many are known."""
     context = (await say(memory, private("ada"), "hello", clock=clock)).context
     for n in range(60):
         await remember(memory, context, f"the lamp number {n} stands on the old table by the window of the hall")
@@ -196,8 +195,7 @@ async def test_nobody_passes_for_the_assistant_by_a_name(memory: Service, clock:
 
 async def test_an_id_is_honoured_only_if_it_was_offered(memory: Service, clock: Clock) -> None:
     """A short id can be guessed or overheard."""
-    bob = await say(memory, private("bob"), "I live in Oslo", clock=clock)
-    await memory.learner.flush(bob.context.session.id, "test")
+    bob = await teach(memory, private("bob"), "I live in Oslo", clock=clock)
     (theirs,) = await memory.browse.memories(bob.context, limit=5)
     model = Model(fact("Porto", key="town", replaces=theirs.short_id))
     turn = await say(memory, private("ada"), f"I live in Porto, {theirs.short_id}", clock=clock)
@@ -207,7 +205,6 @@ async def test_an_id_is_honoured_only_if_it_was_offered(memory: Service, clock: 
 
 
 async def test_people_of_a_group_own_what_they_said_and_meet_in_one_question(memory: Service, clock: Clock) -> None:
-    """One model call for the talk of two people."""
     ada = await say(memory, group("club", "ada"), "I like jazz", clock=clock)
     bob = await say(memory, group("club", "bob"), "I like polka", clock=clock)
     model = Model({"facts": [*fact("jazz", n=1)["facts"], *fact("polka", n=3)["facts"]]})
@@ -279,7 +276,6 @@ async def test_what_was_said_while_the_model_was_away_is_read_when_it_answers_ag
 
 @pytest.mark.parametrize("again", ["a new start", "a night"])
 async def test_what_was_set_aside_gets_another_chance(memory: Service, clock: Clock, again: str) -> None:
-    """The model may be another by then."""
     model = Model(*["I would rather not."] * extractions.PARK_AFTER)
     reads = learner(memory, clock, model)
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)
@@ -297,7 +293,6 @@ async def test_what_was_set_aside_gets_another_chance(memory: Service, clock: Cl
 
 
 async def test_one_failing_session_holds_up_no_other(memory: Service, clock: Clock) -> None:
-    """Each has its own work."""
     bad = await say(memory, private("ada"), "I like jazz", clock=clock)
     good = await say(memory, private("bob"), "I like polka", clock=clock)
     reads = learner(memory, clock, Model(ModelFailed("down"), fact("polka")))
@@ -339,10 +334,8 @@ async def test_what_a_weak_model_invents_pushes_nothing_out(memory: Service, clo
 
 
 async def test_what_a_message_may_not_mean_stands_unsure_beside_what_is_known(memory: Service, clock: Clock) -> None:
-    """A guess ends nothing; told plainly, it does."""
     ada = private("ada")
-    known = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await memory.learner.flush(known.context.session.id, "test")
+    known = await teach(memory, ada, "I live in Lisbon", clock=clock)
     model = Model(fact("Porto", key="home"), fact("Porto", key="home"))
     reads = learner(memory, clock, model)
     await read(reads, await say(memory, ada, "maybe it will be Porto one day, who knows", clock=clock))
@@ -375,7 +368,6 @@ async def test_a_spent_budget_waits_for_the_agents_next_day(memory: Service, clo
 
 
 async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_path: Path, clock: Clock) -> None:
-    """Every message reaches the model once, in order."""
     memory = await Service.open(
         tmp_path / "backlog.db",
         agents={"assistant": AgentMemory()},
@@ -399,7 +391,6 @@ async def test_a_backlog_is_read_in_pieces_and_only_a_huge_message_is_cut(tmp_pa
 
 
 async def test_what_is_forgotten_while_the_model_reads_is_not_learned(memory: Service, clock: Clock) -> None:
-    """A model call takes a minute, a forget a moment."""
     turn = await say(memory, private("ada"), "jazz is all I hear", clock=clock)
 
     async def meanwhile(request: ModelRequest) -> str:
@@ -527,7 +518,6 @@ async def test_instruction_like_memories_are_flagged(memory: Service, clock: Clo
 
 
 async def test_work_that_nobody_may_read_any_more_ends_without_a_call(memory: Service, clock: Clock) -> None:
-    """Forgotten between scheduling and reading."""
     model = Model()
     reads = learner(memory, clock, Model(ModelFailed("down")))
     turn = await say(memory, private("ada"), "I like jazz", clock=clock)

@@ -25,7 +25,7 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.migrate import migrations
-from tests.kit.discord_bot import Host, bot, place, registered, row, running
+from tests.kit.discord_bot import Host, bot, command, place, registered, row, running
 from tests.kit.fakes import MINUTE, Clock
 from tests.kit.patience import SECONDS
 from tests.kit.telegram_bot import bot as telegram_bot
@@ -67,7 +67,6 @@ async def queue(memory: Service, *sent: Part, session: str = CHAT) -> None:
 
 
 async def files(memory: Service) -> list[tuple[str, str, bytes | None]]:
-    """State, file name and file of all rows."""
     found = await memory.database.read(
         lambda reader: reader.all("select state, file_name, file from outbox order by id")
     )
@@ -87,7 +86,6 @@ async def test_row_with_a_file_edits_nothing_and_holds_it_until_it_is_shown(memo
 
 
 async def test_row_with_a_file_leaves_the_placeholder_to_words(memory: Service) -> None:
-    """Words can't be turned into a file."""
     await queue(memory, Part(text="", file_name=EXPORT.name, file=EXPORT.data))
     row = await memory.mailbox.take(CHAT)
     assert row is not None and row.edits is None
@@ -188,7 +186,6 @@ def test_what_a_channel_can_not_show_is_known_before_it_is_promised(tmp_path: Pa
 
 
 def test_channels_say_what_people_there_can_be_shown() -> None:
-    """Commands decide by these where a private answer goes."""
     telegram, discord = TelegramChannel.capabilities, DiscordChannel.capabilities
     assert (telegram.hidden, telegram.direct) == (False, True)
     assert (discord.hidden, discord.direct) == (True, False)
@@ -208,7 +205,6 @@ async def delivering(memory: Service, channel: Channel, clock: Clock) -> AsyncIt
 
 
 async def test_file_goes_to_its_topic_as_an_answer(telegram: telegrams.Control) -> None:
-    """As words do; and never elsewhere in the group."""
     group = -1001234567890
     thread = await telegram.topic(group, "Plans", user=ADA)
     asked = await telegram.say("/memory export", user=ADA, chat=group, thread=thread)
@@ -327,11 +323,7 @@ async def test_file_is_known_again_in_the_history_by_its_size(discord: discords.
 
 async def test_file_that_answers_a_command_is_for_its_user_alone(discord: discords.Control) -> None:
     """The words take the place of the waiting mark; the file comes behind them, to the same eyes."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         words = row("Here it is.", inbound.place, ticket=inbound.ticket)
         await channel.send(words)
         await channel.send(replace(words, id=2, chunk=1, text="", file=EXPORT))
@@ -343,11 +335,7 @@ async def test_file_that_answers_a_command_is_for_its_user_alone(discord: discor
 
 async def test_file_that_is_the_whole_answer_takes_the_waiting_marks_place_once(discord: discords.Control) -> None:
     """The same edit once more changes nothing, so it is repeated when nobody knows whether it came."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         answer = row("All of it:", inbound.place, ticket=inbound.ticket, file=EXPORT)
         await discord.fault("reset", at="after effect", method="edit_original")
         with pytest.raises(ChannelUnavailable) as lost:
@@ -359,12 +347,7 @@ async def test_file_that_is_the_whole_answer_takes_the_waiting_marks_place_once(
 
 
 async def test_late_file_for_one_person_becomes_a_direct_message(discord: discords.Control) -> None:
-    """Never one in the chat."""
-    channel = bot(discord)
-    async with running(channel, Host()) as host:
-        await registered(discord)
-        await discord.slash("memory", {"what": "list"}, user=ADA, channel=GENERAL)
-        [inbound] = await host.hears()
+    async with command(discord, user=ADA) as (channel, inbound):
         await discord.pass_time(16 * 60)
         await channel.send(row("", inbound.place, chunk=1, ticket=inbound.ticket, file=EXPORT))
     assert await discord.files(GENERAL, user=ADA) == []
@@ -403,7 +386,6 @@ async def test_file_that_discord_finds_too_large_is_dead_with_a_reason(discord: 
 
 
 async def test_wait_for_a_file_is_passed_on_exactly(discord: discords.Control) -> None:
-    """Delivery tries again then, and not before."""
     await discord.fault("flood", retry_after=7.5)
     with pytest.raises(ChannelUnavailable) as limited:
         await bot(discord).send(row("", place(GENERAL), file=EXPORT))
@@ -512,5 +494,4 @@ async def test_discord_links_to_messages_of_places_it_knows(discord: discords.Co
 
 
 def test_terminal_has_no_links() -> None:
-    """There is nothing to open."""
     assert screen().link(screen().place, "id1") is None

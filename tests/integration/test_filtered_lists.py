@@ -168,7 +168,6 @@ async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk
 
 
 async def test_in_a_group_only_ones_own_words_about_somebody_go(talk: Talk) -> None:
-    """The words of others about the same person are theirs."""
     async with talk.running():
         await talk.ask("Miriam sings in the choir", chat="club")
         talk.model.answers = ["So Miriam is next door", "Say hello to Miriam"]

@@ -189,7 +189,6 @@ async def test_it_is_asked_in_the_persons_language_and_zone(world: World) -> Non
 
 
 async def test_a_person_with_two_accounts_is_asked_where_they_have_a_private_chat(tmp_path: Path) -> None:
-    """Once, whichever account they spoke with last."""
     rules = {"telegram": Rules(allow=frozenset({BOB}), groups=frozenset({"-5"}))}
     async with pipeline(tmp_path, rules=rules) as world:
         await world.say("/privacy followups on", author=BOB)

@@ -24,7 +24,6 @@ async def told(person: Talk) -> None:
 
 
 def test_no_pattern_reads_these() -> None:
-    """Else the other tests would show nothing."""
     assert to_forget(FORGET) is None
     assert not changes(ENDED).ended
 

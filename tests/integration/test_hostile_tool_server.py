@@ -155,8 +155,6 @@ async def test_a_byte_now_and_then_ends_at_the_deadline(server: Scripted, kind: 
 
 
 async def test_a_stream_that_never_ends_ends_at_the_deadline(server: Scripted) -> None:
-    """Signs of life are no answer."""
-
     async def answer(request: web.Request, message: JSON) -> web.StreamResponse:
         return await streamed(request, b": still here\n\n", pause=0.01, for_ever=True)
 
@@ -229,7 +227,6 @@ STRUCTURED: dict[str, tuple[JSON, str]] = {
 
 @pytest.mark.parametrize("result", STRUCTURED)
 async def test_a_result_is_read_in_any_shape(server: Scripted, result: str) -> None:
-    """Text is what a model reads of it."""
     given, read = STRUCTURED[result]
 
     async def answer(request: web.Request, message: JSON) -> web.StreamResponse:
@@ -438,8 +435,6 @@ async def test_a_schema_of_any_size_is_not_held(server: Scripted, wide: bool) ->
 
 
 async def test_an_error_of_any_length_is_told_in_short(server: Scripted) -> None:
-    """It stands in the log and in /tools."""
-
     async def refuse(request: web.Request, message: JSON) -> web.StreamResponse:
         error = {"code": -32602, "message": "x" * 1_000_000}
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})

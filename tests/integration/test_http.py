@@ -196,7 +196,6 @@ async def test_port_that_is_taken_is_told_with_what_to_do(page: Page) -> None:
 
 
 async def test_asking_finds_the_page_and_tells_it_in_words(page: Page) -> None:
-    """`remora status` is for people who do not read JSON."""
     found = await asyncio.to_thread(ask, "127.0.0.1", page.port)
     assert found is not None
     assert told(found) == (
@@ -224,7 +223,6 @@ async def test_what_is_no_remora_is_not_taken_for_one(body: str) -> None:
 
 
 async def test_asking_where_nobody_listens_finds_nothing() -> None:
-    """That is how `remora status` knows that nothing runs."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         assert await asyncio.to_thread(ask, "127.0.0.1", free.getsockname()[1]) is None
@@ -253,10 +251,7 @@ async def test_who_has_been_sending_longest_makes_room() -> None:
     """However many hold lines open, a request that comes whole is answered; by address nobody can be told apart, for
     behind a proxy all come from one."""
     page = Page()
-    async with (
-        serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url,
-        limit(),
-    ):
+    async with serving(page.now, host="127.0.0.1", port=0, bounds=ServerBounds(most=3)) as page.url, limit():
         lines = []
         for number in range(10):
             lines.append(await asyncio.open_connection("127.0.0.1", page.port))
@@ -370,8 +365,6 @@ async def test_nothing_but_a_post_is_taken(receiver: Receiver) -> None:
 
 
 async def test_a_body_at_the_limit_is_taken_and_one_beyond_is_not(receiver: Receiver) -> None:
-    """Whether its length is told before or not."""
-
     async def pieces(size: int) -> AsyncIterator[bytes]:
         for _ in range(size // 100):
             yield b"x" * 100
@@ -392,7 +385,6 @@ async def test_a_body_that_says_it_is_too_large_is_not_waited_for(receiver: Rece
 
 
 async def test_a_body_that_does_not_come_is_given_up(receiver: Receiver) -> None:
-    """Anybody could hold lines open, for nothing."""
     said = await receiver.raw(b"POST /wire/in HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
     assert said.startswith(b"HTTP/1.1 408 ")
     assert receiver.taken == []

@@ -22,7 +22,7 @@ from memory.store.sqlite.migrate import migrations
 from tests.kit import stores
 from tests.kit.fakes import NOON, Clock
 from tests.kit.forgetting import forgotten_alone
-from tests.kit.talk import act, learn, private, say
+from tests.kit.talk import act, private, say, teach
 
 #: Ways in which the tables of an index break, each found by another part of it.
 DAMAGES = (
@@ -111,8 +111,7 @@ async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
     memory: Service, clock: Clock, sql: str
 ) -> None:
     """The search that meets the damage is answered by substring, later ones by the index again."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", "I'm allergic to peanuts", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", "I'm allergic to peanuts", clock=clock)
     await memory.indexed()
     await damage(memory, sql)
     memory.mending.suspect()  # not every damage meets every search
@@ -126,10 +125,8 @@ async def test_an_index_that_breaks_while_running_is_mended_behind_the_search(
 async def test_an_index_that_breaks_at_rest_is_found_and_mended_at_the_next_start(
     opened: Opened, clock: Clock, sql: str
 ) -> None:
-    """Also damage that no search would notice."""
     async with opened() as memory:
-        turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-        await learn(memory, turn)
+        turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
         await memory.indexed()
         await damage(memory, sql)
     async with opened() as memory:
@@ -139,9 +136,7 @@ async def test_an_index_that_breaks_at_rest_is_found_and_mended_at_the_next_star
 
 
 async def test_a_search_that_fails_has_the_index_mended(memory: Service, clock: Clock) -> None:
-    """Nobody has to restart anything."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     await memory.indexed()
     await damage(memory, "drop table postings")
     assert "home Lisbon" in await answers(memory, turn.context, "Lisbon")
@@ -205,7 +200,6 @@ async def test_a_start_does_not_wait_for_a_long_index(opened: Opened) -> None:
 
 
 async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> None:
-    """A process that is stopped every minute gets there, too."""
     async with opened() as memory:
         await chat_long(memory)
         await memory.indexed()
@@ -225,8 +219,7 @@ async def test_a_start_goes_on_with_the_index_that_was_begun(opened: Opened) -> 
 
 async def test_a_suspicion_that_proves_wrong_changes_nothing(memory: Service, clock: Clock) -> None:
     """A healthy index is not thrown away, and not checked again with every search."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     await memory.indexed()
     await memory.database.write(marked)
     memory.mending.suspect()

@@ -37,8 +37,9 @@ from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
 from tests.kit.forgetting import files_of
+from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, opened, profile_of, rows
-from tests.kit.talk import act, facts, found, group, leave_chat, private, say
+from tests.kit.talk import act, facts, found, group, leave_chat, private, say, teach
 from tests.kit.ways import faults
 
 #: Every row of every canonical table, by table and rowid or key.
@@ -77,8 +78,7 @@ async def test_a_deleted_message_takes_its_words_and_what_it_alone_had_taught(tm
 async def test_what_was_deleted_is_not_learned_from_an_older_copy_of_it(memory: Service, clock: Clock) -> None:
     """A keyed hash is kept, as after a forget: until it is told anew."""
     ada = private("ada")
-    turn = await say(memory, ada, "I live in Porto.", ref="1", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, ada, "I live in Porto.", ref="1", clock=clock)
     await say(memory, ada, "I live in Porto!", ref="2", clock=clock)
     clock.move(minutes=1)
     await memory.requests.retract("console", "console:ada:-", ["1"])
@@ -94,8 +94,7 @@ async def test_what_was_said_elsewhere_too_stays_until_that_is_deleted(memory: S
     """The memory rests on both messages; of the deleted one only a mark is left."""
     ada = private("ada")
     for ref in ("1", "2"):
-        turn = await say(memory, ada, "I like tea.", ref=ref, clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        turn = await teach(memory, ada, "I like tea.", ref=ref, clock=clock)
         clock.move(minutes=1)
     await memory.requests.retract("console", "console:ada:-", ["1"])
     (tea,) = await memory.browse.memories(turn.context, limit=5)
@@ -106,11 +105,9 @@ async def test_what_was_said_elsewhere_too_stays_until_that_is_deleted(memory: S
 
 
 async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service, clock: Clock) -> None:
-    """It was withdrawn, as if it had not been said."""
     ada = private("ada")
     for ref, home in (("1", "Lyon"), ("2", "Porto")):
-        turn = await say(memory, ada, f"I live in {home}.", ref=ref, clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        turn = await teach(memory, ada, f"I live in {home}.", ref=ref, clock=clock)
         clock.move(days=1)
     await memory.requests.retract("console", "console:ada:-", ["2"])
     assert await facts(memory, turn.context) == [("home", "Lyon")]
@@ -119,8 +116,7 @@ async def test_what_a_deleted_statement_had_replaced_holds_again(memory: Service
 
 async def test_what_somebody_has_confirmed_stands_by_their_word(memory: Service, clock: Clock) -> None:
     """Tidying up a chat must not undo what was said about the memory itself."""
-    turn = await say(memory, private("ada"), "I like tea.", ref="1", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private("ada"), "I like tea.", ref="1", clock=clock)
     (tea,) = await memory.browse.memories(turn.context, limit=5)
     await act(memory, turn.context, lambda edits: edits.confirm(tea.short_id))
     assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
@@ -142,12 +138,10 @@ async def test_nothing_is_learned_from_a_message_deleted_while_a_model_reads_it(
     async def complete(_request: ModelRequest) -> ModelAnswer:
         assert await memory.requests.retract("console", "console:ada:-", ["1"]) == 1
         found_facts = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
-        spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=json.dumps({"facts": found_facts}), spent=spent)
+        return answered({"facts": found_facts})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
-        turn = await say(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        turn = await teach(memory, private("ada"), "I live in Porto.", ref="1", clock=clock)
         assert await facts(memory, turn.context) == []
 
 
@@ -222,8 +216,7 @@ async def test_deleting_many_messages_costs_in_proportion(tmp_path: Path, clock:
         faults = Faults()
         async with opened(tmp_path / f"{many}.db", clock, driver=faults.driver) as memory:
             for n in range(many):
-                turn = await say(memory, private("ada"), f"I like dish number {n}.", ref=str(n), clock=clock)
-                await memory.learner.flush(turn.context.session.id, "test")
+                turn = await teach(memory, private("ada"), f"I like dish number {n}.", ref=str(n), clock=clock)
             assert len(await memory.browse.memories(turn.context, limit=100)) == many
             before = faults.statements
             assert await memory.requests.retract("console", "console:ada:-", [str(n) for n in range(many)]) == many
@@ -251,7 +244,6 @@ async def test_nothing_is_read_in_a_chat_that_the_bot_has_left(tmp_path: Path, c
 
 
 async def test_work_put_down_before_waits_too_and_goes_on_when_somebody_writes(memory: Service, clock: Clock) -> None:
-    """Whoever writes has let the bot in again."""
     club = group("club", "ada")
     turn = await say(memory, club, "I like tea.", ref="1", clock=clock)
     await act(memory, turn.context, lambda edits: edits.start_window())
@@ -457,8 +449,7 @@ async def test_of_a_private_chat_that_was_left_all_is_erased_that_this_person_al
 
 async def test_who_never_spoke_elsewhere_is_not_even_known_by_name(memory: Service, clock: Clock) -> None:
     """A name is what somebody is called: words like others."""
-    turn = await say(memory, private("Quaxolia"), "I like tea.", ref="1", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    await teach(memory, private("Quaxolia"), "I like tea.", ref="1", clock=clock)
     await leave_chat(memory, "Quaxolia")
     clock.move(days=31)
     await memory.housekeeping.erase_left()
@@ -501,8 +492,7 @@ async def test_who_only_gave_commands_is_erased_as_well(memory: Service, clock: 
 
 async def test_thirty_days_are_thirty_days(memory: Service, clock: Clock) -> None:
     """Not a millisecond less: until then the bot may be let in again and knows everybody."""
-    turn = await say(memory, group("club", "ada"), "I like tea.", ref="1", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    await teach(memory, group("club", "ada"), "I like tea.", ref="1", clock=clock)
     await leave_chat(memory, "club")
     before = await everything(memory)
     ((left_at,),) = await rows(memory, "select left_at from chats where left_at is not null")
@@ -515,7 +505,6 @@ async def test_thirty_days_are_thirty_days(memory: Service, clock: Clock) -> Non
 
 
 async def test_a_second_run_finds_nothing_to_do(world: World) -> None:
-    """It runs at every start and every day."""
     for chat in ("room", "ada"):
         await leave_chat(world.service, chat)
     world.clock.move(days=31)
@@ -589,7 +578,6 @@ async def test_what_was_made_of_both_sides_goes_and_the_other_side_comes_back(wo
 
 
 async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock: Clock) -> None:
-    """Somebody may be waiting for an answer meanwhile."""
     where, who = group("club", "ada")
     said = [
         Utterance(role="user", text=f"word {n}", tokens=1, said_at=clock(), author_name="ada") for n in range(1_203)

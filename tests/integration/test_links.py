@@ -118,7 +118,6 @@ def test_a_code_is_for_one_link_within_its_time_and_three_guesses_are_all(
 
 
 def test_the_code_itself_is_nowhere_in_the_store() -> None:
-    """Only a salted hash of it."""
     connection, tx = store()
     with closing(connection):
         linking.open_code(tx, 1, 1, CODE, now=NOON)
@@ -128,7 +127,6 @@ def test_the_code_itself_is_nowhere_in_the_store() -> None:
 
 
 def test_a_newer_code_ends_the_older_one_of_the_same_account() -> None:
-    """Each open code is one more to guess."""
     connection, tx = store()
     with closing(connection):
         linking.open_code(tx, 1, 1, CODES[0], now=NOON)
@@ -256,7 +254,6 @@ async def test_both_say_yes_and_each_reads_what_either_told(world: World) -> Non
     ("who", "word", "told"), [("bob", "no", "not linked"), ("bob", "不", "没有关联"), ("ada", "no", "not linked")]
 )
 async def test_whoever_says_no_ends_it_and_the_code_is_over(world: World, who: str, word: str, told: str) -> None:
-    """In whatever language; the other one hears of a no."""
     await world.tell("/link", "ada")
     await world.tell(f"/link {CODE}", "bob")
     if who == "ada":
@@ -288,7 +285,6 @@ async def test_where_only_the_button_counts_it_is_asked_for(world: World) -> Non
 
 @pytest.mark.parametrize("said", [CODE, CODE.lower(), "CDFG 2345"])
 async def test_a_code_sent_alone_is_given(world: World, said: str) -> None:
-    """Whoever was told to send a code sends just that."""
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(said, "ada")
     assert "“Ada” on the terminal created that code" in await world.tell(said, "bob")
@@ -361,7 +357,6 @@ async def test_who_began_a_link_is_told_that_it_came_to_nothing(
 
 
 async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World, clock: Clock) -> None:
-    """Nor one that was answered."""
     lapsed = "was not answered in time"
     await world.tell("/link", "ada")
     await world.tell(f"/link {CODE}", "bob")
@@ -375,7 +370,6 @@ async def test_a_link_that_came_to_nothing_days_ago_is_not_told_of(world: World,
 
 
 async def test_every_code_that_does_not_fit_has_its_own_words(world: World, clock: Clock) -> None:
-    """The next step differs in each case."""
     assert "is not a code" in await world.tell("/link hello there", "bob")
     await world.tell("/link", "ada")
     assert "You created that code here" in await world.tell(f"/link {CODE}", "ada")
@@ -393,7 +387,6 @@ async def test_every_code_that_does_not_fit_has_its_own_words(world: World, cloc
 
 
 async def test_a_code_said_in_a_group_is_over(world: World) -> None:
-    """Whoever reads along could give it first."""
     await world.tell("/link", "ada")
     await world.say(f"/link {CODE}", person="bob", chat="club")
     assert "no longer valid" in world.last("club")
@@ -407,7 +400,6 @@ async def test_a_code_said_in_a_group_is_over(world: World) -> None:
 
 @pytest.mark.parametrize("when", ["before the code", "before the yes", "the giver"])
 async def test_nobody_is_linked_with_one_who_was_shut_out(world: World, when: str) -> None:
-    """A block ends what was under way."""
     door = world.memories["remora.db"].access
     await world.tell("/link", "ada")
     if when == "before the code":
@@ -459,7 +451,6 @@ async def test_nobody_is_linked_with_a_third_who_came_in_between_the_two_answers
 
 
 async def test_having_all_erased_buys_no_more_guesses(world: World) -> None:
-    """Three wrong codes are three, whoever one begins anew as."""
     for _ in range(3):
         await world.tell("/link XXXX-XXXX", "cyd")
     await world.say("/privacy delete", person="cyd")

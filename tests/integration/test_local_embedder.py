@@ -159,7 +159,6 @@ async def test_a_question_that_nobody_waits_for_any_more_holds_up_no_other(local
 
 
 async def test_closing_ends_the_process_and_what_was_asked(local: Local) -> None:
-    """After the end of the bot nothing runs on."""
     vectors = await local.vectors()
     asked = asyncio.create_task(vectors.embed(["endless"], query=False))
     await settle()

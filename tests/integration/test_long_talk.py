@@ -46,7 +46,6 @@ async def test_a_long_talk_goes_on_with_a_summary_of_its_beginning(tmp_path: Pat
 
 
 async def test_what_was_summed_up_is_still_found(tmp_path: Path) -> None:
-    """It has left the window, not the history."""
     bench = bench_of(tmp_path)
     async with bench.running():
         await bench.say("the marten hides under the third bench")
@@ -101,7 +100,6 @@ async def test_a_person_has_it_summed_up_sees_the_summary_and_its_length(tmp_pat
 
 
 async def test_the_answer_to_compact_is_in_the_persons_language(tmp_path: Path) -> None:
-    """Its headings, too."""
     talk = Talk(tmp_path, Handset(), Clock())
     async with talk.running():
         await talk.ask("/profile language de")
@@ -112,7 +110,6 @@ async def test_the_answer_to_compact_is_in_the_persons_language(tmp_path: Path) 
 
 @pytest.mark.parametrize("command", ["/new", "/forget here"])
 async def test_a_conversation_that_is_over_leaves_no_summary(tmp_path: Path, command: str) -> None:
-    """Neither in the prompt nor in the store."""
     talk = Talk(tmp_path, Handset(), Clock())
     async with talk.running():
         for n in range(10):

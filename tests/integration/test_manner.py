@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,15 @@ from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import Answer, answered, prepared
 from tests.kit.patience import until
 from tests.kit.stores import AGENTS, counting, link, profile_of, unlink
-from tests.kit.talk import act, group, private, say
+from tests.kit.talk import act, group, private, say, teach
 
 WISHES = ("answers briefly", "uses no emoji", "explains with pictures")
-Answer = str | dict[str, Any] | Exception | Callable[[], Awaitable[str]]
 
 
 class Model:
@@ -46,17 +45,11 @@ class Model:
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
         if "MESSAGES:" in request.material:
-            text = json.dumps({"styles": [{"key": "style", "value": value, "messages": [1]} for value in self.found]})
-        else:
-            self.asked.append([json.loads(line)["wish"] for line in request.material.splitlines()])
-            answer = self.answers.pop(0) if self.answers else {"manner": f"You talk in manner {len(self.asked)}."}
-            if isinstance(answer, Exception):
-                raise answer
-            if callable(answer):
-                answer = await answer()
-            text = answer if isinstance(answer, str) else json.dumps(answer)
-        spent = Spent(model="scripted", input_tokens=100, output_tokens=10, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=text, spent=spent)
+            styles = [{"key": "style", "value": value, "messages": [1]} for value in self.found]
+            return answered({"styles": styles}, written=10)
+        self.asked.append([json.loads(line)["wish"] for line in request.material.splitlines()])
+        answer = self.answers.pop(0) if self.answers else {"manner": f"You talk in manner {len(self.asked)}."}
+        return answered(await prepared(answer, request), written=10)
 
 
 def opened(
@@ -161,8 +154,7 @@ async def test_from_three_wishes_on_a_manner_is_made_soon_after_they_were_told(t
             ("Answer briefly, please. Use no emoji.", "Please explain things with pictures."), start=1
         ):
             model.found = WISHES[:2] if n == 1 else WISHES[2:]
-            turn = await say(memory, ada, said, clock=clock)
-            await memory.learner.flush(turn.context.session.id, "test")
+            turn = await teach(memory, ada, said, clock=clock)
             await memory.style_updates.settled()
             assert await manner(memory, turn.context) == (None if n == 1 else "You talk in manner 1.")
         assert [set(asked) for asked in model.asked] == [set(WISHES)]
@@ -190,7 +182,6 @@ async def test_without_a_model_the_wishes_stand_as_they_are(memory: Service, ada
 async def test_an_answer_that_is_of_no_use_leaves_the_wishes_as_they_are(
     tmp_path: Path, clock: Clock, answer: Answer
 ) -> None:
-    """And is not asked for again until they change."""
     model = Model(answer)
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -204,7 +195,6 @@ async def test_an_answer_that_is_of_no_use_leaves_the_wishes_as_they_are(
 
 
 async def test_a_day_whose_tokens_are_used_up_costs_no_more(tmp_path: Path, clock: Clock) -> None:
-    """Calls of a model that answer nobody have their bounds."""
     model = Model()
     async with opened(tmp_path, clock, model, tokens_per_day=110) as memory:
         ada, bob = await memory.identities.context(*private("ada")), await memory.identities.context(*private("bob"))
@@ -247,10 +237,9 @@ async def test_the_same_wishes_cost_nothing_and_other_ones_make_a_new_manner(tmp
 
 
 async def test_wishes_that_change_while_a_model_writes_are_asked_about_anew(tmp_path: Path, clock: Clock) -> None:
-    """Its words are made of the wishes as they were."""
     at_it, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slowly() -> str:
+    async def slowly(_request: ModelRequest) -> str:
         at_it.set()
         await go_on.wait()
         return json.dumps({"manner": "You are late."})
@@ -281,9 +270,7 @@ async def test_a_wish_that_would_steer_the_model_is_not_made_into_a_manner(tmp_p
 
 
 async def test_what_ends_in_the_middle_is_done_at_night(tmp_path: Path, clock: Clock) -> None:
-    """Nothing is half made, and nothing is missed."""
-
-    async def never() -> str:
+    async def never(_request: ModelRequest) -> str:
         return str(await asyncio.Event().wait())
 
     async with opened(tmp_path, clock, Model(never)) as memory:
@@ -316,7 +303,6 @@ async def test_a_manner_ends_when_too_few_wishes_are_left(tmp_path: Path, clock:
 
 
 async def test_a_manner_taken_back_is_not_made_again_until_there_is_something_new(tmp_path: Path, clock: Clock) -> None:
-    """Whoever undoes a night has seen enough of it."""
     model = Model()
     async with opened(tmp_path, clock, model, learning=()) as memory:  # so that only the night makes one
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
@@ -340,7 +326,6 @@ async def test_a_manner_taken_back_is_not_made_again_until_there_is_something_ne
 
 
 async def test_a_manner_that_was_put_back_ends_when_its_wishes_have_faded(tmp_path: Path, clock: Clock) -> None:
-    """Unless somebody has had that very end taken back."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
         await plant(memory, ada, *WISHES, clock=clock)
@@ -363,7 +348,6 @@ async def test_a_manner_that_was_put_back_ends_when_its_wishes_have_faded(tmp_pa
 
 
 async def test_a_manner_is_between_one_person_and_one_agent(memory: Service, ada: Context, clock: Clock) -> None:
-    """Neither another person nor another agent goes by it."""
     await plant(memory, ada, *WISHES, clock=clock)
     assert len(await in_prompt(memory, private("ada"), clock)) == 1
     for place in (private("bob"), group("club", "ada")):
@@ -382,7 +366,6 @@ async def test_a_group_has_a_manner_of_its_own(memory: Service, clock: Clock) ->
 
 
 async def test_the_night_goes_by_which_agent_was_told(tmp_path: Path, clock: Clock) -> None:
-    """Also where somebody talks with another agent by now."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         ada = (await say(memory, private("ada"), "hello", clock=clock)).context
         await plant(memory, ada, *WISHES, clock=clock)
@@ -393,7 +376,6 @@ async def test_the_night_goes_by_which_agent_was_told(tmp_path: Path, clock: Clo
 
 
 async def test_a_manner_taken_back_from_one_agent_keeps_no_other_from_having_one(tmp_path: Path, clock: Clock) -> None:
-    """They said nothing of the other one."""
     async with opened(tmp_path, clock, Model(), learning=()) as memory:
         there = (await say(memory, private("ada", agent="other"), "hello", clock=clock)).context
         await plant(memory, there, *WISHES, clock=clock)
@@ -424,7 +406,6 @@ async def test_linked_accounts_go_by_what_was_set_in_any_of_them(memory: Service
 
 
 async def test_the_switch_of_either_account_holds_for_both(memory: Service, ada: Context, clock: Clock) -> None:
-    """Whoever wanted it off keeps that."""
     phone = await memory.identities.context(*private("ada's phone"))
     await act(memory, phone, lambda edits: edits.learn_manner(False))
     await link(memory, ada, phone)
@@ -435,7 +416,6 @@ async def test_the_switch_of_either_account_holds_for_both(memory: Service, ada:
 
 
 async def test_what_somebody_says_of_it_themselves_wins(tmp_path: Path, clock: Clock) -> None:
-    """Until they leave it to the agent again."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -482,7 +462,6 @@ async def test_switched_off_nothing_of_it_stands_in_a_prompt(tmp_path: Path, clo
 
 
 async def test_a_manner_that_adds_a_wish_of_its_own_is_not_taken(tmp_path: Path, clock: Clock) -> None:
-    """The styles are used as they are instead."""
     async with opened(
         tmp_path, clock, Model({"manner": "You answer briefly, with pictures, in Latin, without emoji."})
     ) as memory:
@@ -523,7 +502,6 @@ async def test_ones_own_words_wait_while_it_is_off(memory: Service, ada: Context
 
 
 async def test_a_group_is_switched_for_itself(memory: Service, clock: Clock) -> None:
-    """Its people keep their own manner in private."""
     ada, club = await memory.identities.context(*private("ada")), await memory.identities.context(*group("club", "ada"))
     for context in (ada, club):
         await plant(memory, context, *WISHES, clock=clock)
@@ -567,7 +545,6 @@ async def test_a_forgotten_wish_takes_the_manner_with_it(tmp_path: Path, clock: 
 
 
 async def test_a_corrected_wish_is_in_the_next_manner(tmp_path: Path, clock: Clock) -> None:
-    """Without anybody saying anything else."""
     model = Model()
     async with opened(tmp_path, clock, model) as memory:
         ada = await memory.identities.context(*private("ada"))
@@ -634,7 +611,6 @@ async def test_wishes_of_one_kind_do_not_pile_up(memory: Service, ada: Context, 
 
 
 async def test_a_pinned_wish_is_never_set_aside(memory: Service, ada: Context, clock: Clock) -> None:
-    """Nor one that somebody has confirmed."""
     await plant(memory, ada, "brief", key="length", clock=clock)
     (first,) = await memory.browse.memories(ada, limit=1)
     await act(memory, ada, lambda edits: edits.pin(first.short_id, pinned=True))
@@ -663,7 +639,6 @@ async def test_there_is_an_end_to_wishes_that_are_about_nothing_named(
 async def test_an_update_that_falls_into_the_wait_after_a_failure_is_made_when_the_wait_is_over(
     tmp_path: Path, clock: Clock
 ) -> None:
-    """Nobody has to tell another style for it."""
     async with opened(tmp_path, clock, Model()) as memory:
         context = await memory.identities.context(*private("ada"))
         await plant(memory, context, *WISHES, clock=clock, settle=False)

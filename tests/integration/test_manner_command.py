@@ -101,7 +101,6 @@ async def test_it_is_shown_with_what_it_is_made_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("texts", [EN, ZH], ids=["en", "zh"])
 async def test_it_is_set_left_and_switched_by_words(tmp_path: Path, texts: Texts) -> None:
-    """In the language of the one who asks."""
     async with pipeline(tmp_path, rules=RULES) as world:
         await said(world, f"/profile language {texts.language}")
         await plant(world, *WISHES)
@@ -122,7 +121,6 @@ async def test_it_is_set_left_and_switched_by_words(tmp_path: Path, texts: Texts
 
 
 async def test_in_a_group_everybody_looks_and_an_admin_changes(tmp_path: Path) -> None:
-    """How the bot talks there is for all of them."""
     async with pipeline(tmp_path, rules=RULES) as world:
         club = {"chat": "-5", "addressed": True}
         for typed in ("off", "on", "auto", "Be rude to Bob."):
@@ -138,12 +136,8 @@ async def test_in_a_group_everybody_looks_and_an_admin_changes(tmp_path: Path) -
 
 
 async def test_an_agent_without_manners_says_so(tmp_path: Path) -> None:
-    """Whatever is typed behind it."""
     async with pipeline(tmp_path, rules=RULES) as world:
-        for spec, key in (
-            (MemorySpec(manner=False), "manner.agent_off"),
-            (MemorySpec(enabled=False), "memory.off"),
-        ):
+        for spec, key in ((MemorySpec(manner=False), "manner.agent_off"), (MemorySpec(enabled=False), "memory.off")):
             agents = cast(dict[str, Agent], world.router._roster.agents)
             agents["assistant"] = replace(agents["assistant"], spec=AgentSpec(name="assistant", memory=spec))
             for typed in ("", " off", " Talk like a pirate."):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,34 +12,23 @@ from memory.context import Context
 from memory.errors import Derived, NotCurrent, NotFound, NotYours
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
-from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest, RequestRefused
+from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.service import Service
 from memory.store.database import Reader
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 from tests.kit.fakes import DAY, NOON, Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
+from tests.kit.minds import answered
 from tests.kit.patience import SECONDS
 from tests.kit.stores import opened, profile_of
-from tests.kit.talk import act, facts, found, group, known, learn, private, received, say
-
-
-async def refusing(_request: ModelRequest) -> ModelAnswer:
-    """A model that answers, but not to this."""
-    raise RequestRefused("the server refuses this")
-
-
-async def unreachable(_request: ModelRequest) -> ModelAnswer:
-    """A model that is down."""
-    raise ModelFailed("no model answers")
+from tests.kit.talk import act, facts, found, group, known, learn, private, received, say, teach
 
 
 async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: Service, clock: Clock) -> None:
     """A fact without its source could be neither explained nor corrected."""
-    turn = await say(memory, private("ada"), "I live in Lisbon and I'm allergic to peanuts", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon and I'm allergic to peanuts", clock=clock)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("home", "Lisbon")]
     home = (await known(memory, turn.context, "home"))[0]
     shown = await act(memory, turn.context, lambda edits: edits.show(home.short_id))
@@ -50,10 +39,9 @@ async def test_what_a_person_says_is_learned_with_its_source_and_dates(memory: S
 async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Service, clock: Clock) -> None:
     """Nothing is overwritten: one can ask where somebody used to live."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    await teach(memory, ada, "I live in Porto", clock=clock)
     clock.move(days=30)
-    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I live in Lisbon", clock=clock)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
     new, old = await known(memory, turn.context, "where do I live")
     assert (new.value, old.value) == ("Lisbon", "Porto")
@@ -64,22 +52,19 @@ async def test_a_new_home_replaces_the_old_one_which_keeps_its_dates(memory: Ser
 async def test_an_older_message_never_closes_a_newer_value(memory: Service, clock: Clock) -> None:
     """Messages may be read late or out of order; what was said last holds."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    await teach(memory, ada, "I live in Lisbon", clock=clock)
     clock.move(days=-30)
-    turn = await say(memory, ada, "I live in Porto", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I live in Porto", clock=clock)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
     porto = (await known(memory, turn.context, "Porto"))[0]
     assert porto.valid_until is not None and porto.superseded_by is not None
 
 
 async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clock: Clock) -> None:
-    """Repeats must not crowd out other memories."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
+    await teach(memory, ada, "I'm allergic to peanuts", clock=clock)
     clock.move(days=3)
-    turn = await say(memory, ada, "remember: I am allergic to Peanuts!", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "remember: I am allergic to Peanuts!", clock=clock)
     assert [key for key, _ in await facts(memory, turn.context)] == ["allergy"]
     allergy = (await memory.browse.memories(turn.context, limit=1))[0]
     assert allergy.reinforced_count == 1 and clock.just_now(allergy.last_reinforced_at)
@@ -87,22 +72,19 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
 
 async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
     """Only keys on the closed list replace; a second allergy must not hide the first."""
-    turn = await say(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
     assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("allergy", "shellfish")]
 
 
 async def test_nothing_is_learned_from_what_was_said_off_the_record(memory: Service, clock: Clock) -> None:
     """`learn` is fixed when a message is recorded; later triggers don't change it."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock, learn=False)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock, learn=False)
     assert await facts(memory, turn.context) == []
 
 
 async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clock) -> None:
     """A fact told in private is never recalled for anybody else, nor in a group."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     short_id = (await memory.browse.memories(turn.context, limit=1))[0].short_id
     for place in (private("bob"), group("club", "ada"), group("club", "bob")):
         context = await memory.identities.context(*place)
@@ -114,8 +96,7 @@ async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clo
 
 async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clock: Clock) -> None:
     """Owners belong to the store; only rows marked for one agent stay with it."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     where, who = private("ada", agent="other")
     other = await memory.identities.context(where, who)
     assert await found(memory, other, "where do I live?") == ["Lisbon"]
@@ -123,8 +104,7 @@ async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clo
 
 async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(memory: Service, clock: Clock) -> None:
     """The group's memory stays in the group, but one's own words about oneself come along."""
-    turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    await teach(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     assert await found(memory, await memory.identities.context(*group("club", "bob")), "Lisbon") == ["Lisbon"]
     assert await found(memory, await memory.identities.context(*private("ada")), "Lisbon") == ["Lisbon"]
     assert await found(memory, await memory.identities.context(*private("bob")), "Lisbon") == []
@@ -133,8 +113,7 @@ async def test_what_somebody_says_of_themselves_in_a_group_is_theirs_in_private(
 
 async def test_a_question_finds_a_fact_in_the_other_language(memory: Service, clock: Clock) -> None:
     """A person who speaks two languages has one memory."""
-    turn = await say(memory, private("ada"), "我住在里斯本", "I work as a nurse", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "我住在里斯本", "I work as a nurse", clock=clock)
     assert (await found(memory, turn.context, "Where do I live?"))[0] == "里斯本"
     assert (await found(memory, turn.context, "我做什么工作？"))[0] == "nurse"
 
@@ -142,11 +121,10 @@ async def test_a_question_finds_a_fact_in_the_other_language(memory: Service, cl
 async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, clock: Clock) -> None:
     """A slot names the facts it stands on, so it changes and goes with them."""
     ada = private("ada")
-    turn = await say(memory, ada, "My name is Ada", "I live in Porto", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "My name is Ada", "I live in Porto", clock=clock)
     assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada", "place": "Porto"}
     clock.move(days=1)
-    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    await teach(memory, ada, "I live in Lisbon", clock=clock)
     assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada", "place": "Lisbon"}
     home = (await known(memory, turn.context, "Lisbon"))[0]
     await forgotten_alone(memory, turn.context, home.id)
@@ -155,8 +133,7 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
 
 async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Service, clock: Clock) -> None:
     """`this memory only`: the row goes, its sources are not read again, the words stay."""
-    turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     allergy = (await memory.browse.memories(turn.context, limit=1))[0]
     assert (await forgotten_alone(memory, turn.context, allergy.id)).memories == 1
     await learn(memory, turn)
@@ -167,10 +144,9 @@ async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Ser
 async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(memory: Service, clock: Clock) -> None:
     """Somebody who removes their new address must not be moved back into the old one."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    await teach(memory, ada, "I live in Porto", clock=clock)
     clock.move(days=1)
-    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I live in Lisbon", clock=clock)
     home = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, home.id)
     assert await facts(memory, turn.context) == []
@@ -178,8 +154,7 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
 
 async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -> None:
     """One can still see what was believed, and until when."""
-    turn = await say(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
     wrong = (await memory.browse.memories(turn.context, limit=1))[0]
     clock.move(days=2)
     _, new = await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "walnuts"))
@@ -216,7 +191,6 @@ async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: 
 
 
 async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Clock) -> None:
-    """Somebody who never pauses is remembered, too."""
     service = await Service.open(
         tmp_path / "remora.db",
         agents={"assistant": AgentMemory()},
@@ -233,7 +207,7 @@ async def test_a_cap_is_read_without_waiting_for_quiet(tmp_path: Path, clock: Cl
 async def test_recall_leaves_out_what_stands_in_the_prompt(memory: Service, clock: Clock) -> None:
     """Known facts and the window are in the prompt already; saying them twice wastes its room."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I'm allergic to peanuts", clock=clock))
+    await teach(memory, ada, "I'm allergic to peanuts", clock=clock)
     clock.move(minutes=10)
     turn = await say(memory, ada, "what am I allergic to?", clock=clock)
     why = await memory.browse.why(turn.context)
@@ -293,38 +267,7 @@ async def test_a_new_window_starts_empty_and_loses_nothing(memory: Service, cloc
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
 
 
-async def test_search_goes_on_by_substring_when_the_index_is_gone(memory: Service, clock: Clock) -> None:
-    """A turn never fails because an index did."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", "我喜欢爬山", clock=clock)
-    await learn(memory, turn)
-    await memory.database.write(lambda tx: tx.run("drop table postings"))
-    assert await found(memory, turn.context, "Lisbon") == ["Lisbon"]
-    assert await found(memory, turn.context, "爬山") == ["爬山"]
-
-
-async def test_a_broken_index_is_made_again_at_the_next_start(
-    tmp_path: Path, clock: Clock, ids: Callable[[], str]
-) -> None:
-    """It holds nothing of its own."""
-
-    async def opened() -> Service:
-        return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
-        )
-
-    service = await opened()
-    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(service, turn)
-    await service.database.write(lambda tx: tx.run("drop table postings"))
-    await service.close(seconds=SECONDS)
-    service = await opened()
-    rows = await service.database.read(lambda r: r.all("select doc from postings where term = 'lisbon'"))
-    assert rows != []
-    await service.close(seconds=SECONDS)
-
-
 async def test_an_update_delivered_twice_is_taken_once(memory: Service) -> None:
-    """Platforms repeat themselves; memory and answers must not."""
     received: Sequence[int | None] = [
         await memory.mailbox.receive(
             platform="console", bot_id="local", update_key="7", session_key="console:ada:-", payload="{}"
@@ -354,32 +297,10 @@ async def test_ids_of_removed_memories_are_never_given_again(memory: Service, cl
     assert second.id > first.id
 
 
-async def test_work_that_keeps_failing_is_set_aside_and_holds_up_nobody(tmp_path: Path, clock: Clock) -> None:
-    """One bad stretch must not stop a session, nor others, from being learned from."""
-    service = await Service.open(
-        tmp_path / "remora.db",
-        agents={"assistant": AgentMemory(), "lost": AgentMemory(model=BackgroundModel(complete=refusing))},
-        triggers=Triggers(quiet_seconds=3_600),
-        runtime=runtime(clock),
-    )
-    bad = await say(service, private("bob", agent="lost"), "I live in Porto", clock=clock)
-    good = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    for _ in range(5):
-        await learn(service, bad)
-        clock.move(days=1)
-    await learn(service, good)
-    reading = (await service.stats.status(bad.context)).reading
-    assert (reading.waiting, reading.parked) == (0, 1)
-    assert (await service.stats.status(good.context)).reading.parked == 0
-    assert await facts(service, good.context) == [("home", "Lisbon")]
-    await service.close(seconds=SECONDS)
-
-
 async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: Clock) -> None:
     """Facts newer than the window's snapshot come along until the next one is taken."""
     ada = private("ada")
-    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    await teach(memory, ada, "I live in Lisbon", clock=clock)
     after = await say(memory, ada, "hm", clock=clock)
     view = await memory.turns.look(after, Budget(), window_tokens=1_000, window_messages=50)
     assert [m.value for m in view.recall.snapshot.known] == []
@@ -393,15 +314,13 @@ async def test_what_a_turn_taught_is_in_the_next_prompt(memory: Service, clock: 
 async def test_a_value_told_again_after_its_successor_was_forgotten_holds_again(memory: Service, clock: Clock) -> None:
     """A closed row is no present one: re-telling must not vanish into it, nor move its dates."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    await teach(memory, ada, "I live in Lisbon", clock=clock)
     clock.move(days=1)
-    turn = await say(memory, ada, "I live in Porto", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I live in Porto", clock=clock)
     porto = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, porto.id)
     clock.move(days=1)
-    turn = await say(memory, ada, "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I live in Lisbon", clock=clock)
     assert await facts(memory, turn.context) == [("home", "Lisbon")]
     homes = await known(memory, turn.context, "Lisbon")
     assert sorted((home.valid_until or 0) for home in homes) == [0, porto.valid_from]
@@ -428,8 +347,7 @@ async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory
     await learn(memory, turn)
     assert await facts(memory, turn.context) == []
     clock.move(days=1)
-    turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, ada, "I'm allergic to peanuts", clock=clock)
     assert await facts(memory, turn.context) == [("allergy", "peanuts")]
 
 
@@ -466,8 +384,7 @@ async def test_values_read_out_of_order_follow_each_other_without_overlap(memory
     for day, city in ((0, "Lisbon"), (4, "Rome"), (2, "Porto")):
         clock.at = start
         clock.move(days=day)
-        turn = await say(memory, ada, f"I live in {city}", clock=clock)
-        await learn(memory, turn)
+        turn = await teach(memory, ada, f"I live in {city}", clock=clock)
     rome = (await memory.browse.memories(turn.context, limit=1))[0]
     shown = await act(memory, turn.context, lambda edits: edits.show(rome.short_id))
     day_ms = 24 * 3_600_000
@@ -480,8 +397,7 @@ async def test_values_read_out_of_order_follow_each_other_without_overlap(memory
 
 async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: Service, clock: Clock) -> None:
     """Two homes at once would contradict each other."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     clock.move(days=1)
     await act(memory, turn.context, lambda edits: edits.remember("Porto", key="home"))
     assert await facts(memory, turn.context) == [("home", "Porto")]
@@ -490,8 +406,7 @@ async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: 
 
 async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Service, clock: Clock) -> None:
     """Everybody there sees it; that gives nobody a right to it."""
-    turn = await say(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
     home = (await memory.browse.memories(turn.context, limit=1))[0]
     bob = await memory.identities.context(*group("club", "bob"))
     with pytest.raises(NotYours):
@@ -507,27 +422,12 @@ async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Serv
 
 async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service, clock: Clock) -> None:
     """Removing a summary alone would be a lie: it would come back."""
-    turn = await say(memory, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
     slot = (await profile_of(memory, turn.context))[0]
     home = (await memory.browse.memories(turn.context, limit=1))[0]
     with pytest.raises(Derived) as refused:
         await memory.forgetting.preview(turn.context, slot.short_id)
     assert refused.value.short_ids == (home.short_id,)
-
-
-async def test_a_failed_extraction_is_tried_again_by_itself(tmp_path: Path, clock: Clock) -> None:
-    """Nobody has to say anything first."""
-    service = await Service.open(
-        tmp_path / "remora.db",
-        agents={"assistant": AgentMemory(model=BackgroundModel(complete=unreachable))},
-        triggers=Triggers(quiet_seconds=3_600),
-        runtime=runtime(clock),
-    )
-    turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-    await learn(service, turn)
-    assert turn.context.session.id in service.learner.due
-    await service.close(seconds=SECONDS)
 
 
 async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_path: Path, clock: Clock) -> None:
@@ -538,15 +438,13 @@ async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_pat
         if clock() < back_at:
             raise ModelFailed("no model answers")
         read.append(request.material)
-        spent = Spent(model="scripted", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text='{"facts": [], "events": [], "styles": []}', spent=spent)
+        return answered({"facts": [], "events": [], "styles": []})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=down_for_hours)) as memory:
         told = []
         for n in range(32):
             told.append(f"I own boat number {n} of my fleet")
-            turn = await say(memory, private("ada"), told[-1], clock=clock)
-            await learn(memory, turn)
+            await teach(memory, private("ada"), told[-1], clock=clock)
             clock.move(minutes=15)
         assert read == []
         clock.move(days=1)
@@ -556,37 +454,14 @@ async def test_after_eight_hours_without_the_model_every_message_is_read(tmp_pat
 
 
 async def test_an_agent_without_memory_gets_none_into_its_prompt(memory: Service, clock: Clock) -> None:
-    """Not even the profile."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "My name is Ada", clock=clock))
+    await teach(memory, ada, "My name is Ada", clock=clock)
     turn = await say(memory, ada, "who am I?", clock=clock)
     view = await memory.turns.look(turn, None, window_tokens=1_000, window_messages=50)
     assert view.recall.snapshot.ids == () and view.recall.items == ()
 
 
-async def test_a_damaged_index_is_found_and_made_again_at_start(tmp_path: Path, clock: Clock) -> None:
-    """Also damage that a simple query would not notice."""
-    ids = counting_ids()
-
-    async def opened() -> Service:
-        return await Service.open(
-            tmp_path / "remora.db", agents={"assistant": AgentMemory()}, runtime=runtime(clock, ids)
-        )
-
-    for damage in ("delete from postings", "drop table indexed_documents"):
-        service = await opened()
-        turn = await say(service, private("ada"), "I live in Lisbon", clock=clock)
-        await learn(service, turn)
-        await service.browse.search(turn.context, "Lisbon", limit=1)
-        await service.database.write(lambda tx: tx.run(damage))  # noqa: B023
-        await service.close(seconds=SECONDS)
-        service = await opened()
-        assert await found(service, turn.context, "Lisbon") == ["Lisbon"]
-        await service.close(seconds=SECONDS)
-
-
 async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clock) -> None:
-    """Six random characters meet sooner or later."""
     given = iter(
         ["aaaaaa", "bbbbbb", "bbbbbb", "bbbbbb", "cccccc", "dddddd", "dddddd", "eeeeee"]
         + [f"{n:06d}" for n in range(20)]
@@ -604,8 +479,7 @@ async def test_ids_that_are_taken_are_not_given_again(tmp_path: Path, clock: Clo
 
 async def test_the_name_of_a_sister_is_asked_of_the_sister(memory: Service, clock: Clock) -> None:
     """Not of the person, whose name matches the word, too."""
-    turn = await say(memory, private("ada"), "My name is Ada", "my sister is called Ana", clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), "My name is Ada", "my sister is called Ana", clock=clock)
     assert (await found(memory, turn.context, "what's my sister's name?"))[0] == "Ana"
     assert (await found(memory, turn.context, "what is my name?"))[0] == "Ada"
 

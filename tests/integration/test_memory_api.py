@@ -39,7 +39,6 @@ async def test_what_a_program_keeps_names_its_source(home: House) -> None:
 
 
 async def test_what_was_told_elsewhere_is_listed_found_and_corrected(home: House) -> None:
-    """The old value stays in the history, with its dates."""
     await home.world.say("/remember my bike is called Zottelbär", author="7")
     await home.world.say("/remember my cat is called Minka", author="8")
     key = await home.key()
@@ -159,7 +158,6 @@ async def test_what_is_not_understood_is_said(
 
 
 async def test_a_key_reads_or_writes_as_it_may(home: House) -> None:
-    """Each operation asks for its own permission."""
     reader, writer = await home.key("read reader"), await home.key("write writer")
     assert (await home.ask("GET", "/v1/memories", writer)).json()["error"]["code"] == "missing_scope"
     assert (await home.ask("POST", "/v1/memories", reader, {"text": "x y z"})).json()["error"][

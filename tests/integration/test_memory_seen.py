@@ -107,7 +107,6 @@ async def test_the_profile_is_a_tier_of_its_own(talk: Talk, language: Language) 
 
 
 async def test_a_part_that_there_is_not_is_answered_with_those_that_are_there(talk: Talk) -> None:
-    """Nobody knows the names of eighteen categories."""
     async with talk.running():
         empty = await talk.ask("/memory list nonsense")
         await plant(talk, tea="preference")
@@ -174,7 +173,6 @@ async def test_pinning_and_confirming_are_told_shown_and_kept(talk: Talk, langua
 
 
 async def test_a_pinned_memory_leads_the_known_facts_at_the_next_turn(talk: Talk) -> None:
-    """Not when the window happens to end."""
     async with talk.running():
         await talk.kept("the first thing")
         second = await talk.kept("the second thing")
@@ -212,7 +210,6 @@ async def test_the_buttons_under_a_memory_do_what_they_say_in_its_message(talk: 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_an_edit_keeps_the_old_version_and_shows_it(talk: Talk, language: Language) -> None:
-    """`/memory edit` is `/correct`."""
     async with talk.running():
         texts = await speaks(talk, language)
         tea = await talk.kept("I like tea")
@@ -519,7 +516,6 @@ async def test_a_mistake_is_answered_with_what_was_meant(talk: Talk, typed: str,
 
 
 async def test_a_correction_without_its_text_asks_for_it(talk: Talk) -> None:
-    """It shows what the memory says now."""
     async with talk.running():
         short_id = await talk.kept("I like tea")
         for command in ("/correct", "/memory edit"):
@@ -618,7 +614,6 @@ async def test_why_in_a_group_is_answered_there_and_shows_only_what_is_the_group
 
 
 async def test_why_says_that_the_reply_was_a_failure(talk: Talk) -> None:
-    """And what it cost all the same."""
     talk.model.answers = [ModelUnavailable("gone")]
     async with talk.running():
         await talk.ask("hello")
@@ -662,7 +657,6 @@ async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk, l
 
 
 async def why_of(talk: Talk, short_id: str) -> str:
-    """Returns the line of /why about one memory."""
     return next(line for line in (await talk.ask("/why all")).splitlines() if short_id in line)
 
 
@@ -719,7 +713,6 @@ async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
     "typed", ["timezone Mars/Phobos", "timezone ../etc", "timezone Europe", "language tlh", "language " + "x" * 500]
 )
 async def test_what_can_t_be_set_is_said_with_what_can(talk: Talk, typed: str, language: Language) -> None:
-    """And what was set stays."""
     async with talk.running():
         await speaks(talk, language)
         before = (await talk.context("ada")).speaker
@@ -730,13 +723,11 @@ async def test_what_can_t_be_set_is_said_with_what_can(talk: Talk, typed: str, l
 
 
 async def test_a_near_timezone_is_named(talk: Talk) -> None:
-    """Few can spell them."""
     async with talk.running():
         assert "Did you mean Asia/Shanghai" in await talk.ask("/profile timezone Asia/Shanhai")
 
 
 async def test_a_name_is_remembered_like_any_other_statement(talk: Talk) -> None:
-    """It can be corrected and forgotten."""
     async with talk.running():
         said = await talk.ask("/profile name Ada Lovelace")
         await talk.ask("/profile name Countess")
@@ -746,7 +737,6 @@ async def test_a_name_is_remembered_like_any_other_statement(talk: Talk) -> None
 
 
 async def test_a_profile_is_not_shown_in_a_group(talk: Talk) -> None:
-    """Nor set there."""
     async with talk.running():
         await talk.kept("I like tea")
         for typed in ("/profile", "/profile timezone Europe/Berlin"):

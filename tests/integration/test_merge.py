@@ -28,12 +28,12 @@ from memory.service import Service
 from memory.store import memories
 from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
-from memory.store.usage import Spent
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
 from tests.kit.forgetting import forgotten
+from tests.kit.minds import answered
 from tests.kit.stores import Watched, counting, profile_of, remembered
-from tests.kit.talk import act, group, private, say
+from tests.kit.talk import act, group, live, private, say
 
 Place: TypeAlias = tuple[Where, Who]
 ADA = private("ada")
@@ -70,11 +70,8 @@ class Merging:
                 ids = [row["id"] for row in shown if row["value"] in behind]
                 if len(ids) == len(behind):
                     merged.append({"ids": ids, "key": key, "value": value})
-            text = json.dumps({"merged": merged}, ensure_ascii=False)
-        return ModelAnswer(
-            text=text,
-            spent=Spent(model="scripted", input_tokens=100, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+            return answered({"merged": merged})
+        return answered(text)
 
 
 def facts_in(request: ModelRequest) -> list[dict[str, str]]:
@@ -149,10 +146,6 @@ async def night(memory: Service, clock: Clock, period: str | None = None) -> dic
     return dict(run.counts)
 
 
-async def live(memory: Service, context: Context) -> list[str]:
-    return sorted(m.value for m in await memory.browse.memories(context, limit=100))
-
-
 async def named(memory: Service, context: Context, value: str) -> Memory:
     def read(tx: Transaction) -> list[Memory]:
         found = tx.all("select id from memories where value = ? and kind = 'fact' order by id", (value,))
@@ -217,7 +210,6 @@ async def test_what_says_the_same_is_put_together_whatever_the_model_says(
 
 
 async def test_a_second_run_asks_nothing_and_changes_nothing(world: Service, clock: Clock, model: Merging) -> None:
-    """Until something new is told."""
     await tell(world, clock, *MUSIC, "opera", "polka", "swing")
     model.merges("jazz by Nina Simone, fado from Coimbra", *MUSIC[:2])
     assert await night(world, clock) == {"merged": 1, "archived": 2}
@@ -241,7 +233,6 @@ async def test_an_answer_that_would_lose_too_much_changes_nothing(world: Service
 
 
 async def test_what_a_merge_would_lose_stays_as_it_is(world: Service, clock: Clock, model: Merging) -> None:
-    """One of four."""
     turn = await tell(world, clock, *MUSIC)
     model.merges("jazz by Nina Simone, fado from Coimbra, chamber music and blues", *MUSIC)
     assert await night(world, clock) == {"merged": 1, "archived": 3}
@@ -253,7 +244,6 @@ async def test_what_a_merge_would_lose_stays_as_it_is(world: Service, clock: Clo
 async def test_taking_a_run_back_restores_every_byte_and_it_is_not_done_again(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """Not even when something new is told."""
     turn = await tell(world, clock, *MUSIC)
     before = await remembered(world)
     model.merges(ALL_MUSIC, *MUSIC)
@@ -268,7 +258,6 @@ async def test_taking_a_run_back_restores_every_byte_and_it_is_not_done_again(
 
 
 async def test_a_preview_shows_the_merge_and_keeps_nothing(world: Service, clock: Clock, model: Merging) -> None:
-    """But what it cost."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     before = await remembered(world)
@@ -567,7 +556,6 @@ async def test_what_was_merged_is_told_again_of_what_it_was_merged_into(
 
 
 async def test_what_had_faded_comes_back_when_it_is_told_again(world: Service, clock: Clock) -> None:
-    """Archived is not gone, merged or not."""
     turn = await tell(world, clock, MUSIC[0])
     faded = await named(world, turn.context, MUSIC[0])
     await world.database.write(lambda tx: memories.archive(tx, [faded.id], now=clock()))
@@ -578,7 +566,6 @@ async def test_what_had_faded_comes_back_when_it_is_told_again(world: Service, c
 
 
 async def test_a_merged_fact_that_had_faded_comes_back_whole(world: Service, clock: Clock, model: Merging) -> None:
-    """Rather than one part of it beside it."""
     model.merges(ALL_MUSIC, *MUSIC)
     turn = await tell(world, clock, *MUSIC)
     await night(world, clock)
@@ -633,7 +620,6 @@ async def test_what_was_corrected_away_does_not_come_back_with_a_forget(
 async def test_what_is_forgotten_while_the_model_reads_is_in_no_merge(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """The answer still holds its words."""
     turn = await tell(world, clock, *MUSIC, "opera")
     model.merges(ALL_MUSIC, *MUSIC)
     part = await named(world, turn.context, MUSIC[1])
@@ -711,7 +697,6 @@ async def test_a_part_that_somebody_puts_their_hand_on_stands_by_itself_again(
 async def test_a_part_is_not_taken_out_of_what_somebody_has_made_sure_of(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """They have said that all of it holds."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     await night(world, clock)
@@ -724,7 +709,6 @@ async def test_a_part_is_not_taken_out_of_what_somebody_has_made_sure_of(
 async def test_a_corrected_part_that_is_taken_back_is_in_the_whole_again(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """As if nobody had corrected it."""
     turn = await tell(world, clock, *MUSIC)
     model.merges(ALL_MUSIC, *MUSIC)
     await night(world, clock)
@@ -737,7 +721,6 @@ async def test_a_corrected_part_that_is_taken_back_is_in_the_whole_again(
 async def test_what_was_merged_of_repetitions_goes_with_what_they_repeat(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """The whole and each of its parts."""
     turn = await tell(world, clock, "Marta Reis", key="tutor", topic="music")
     said = ["the tutor is Marta Reis", "as ever Marta Reis", "it is to be Marta Reis", "and so on with Marta Reis"]
     await tell(world, clock, *said, key="tutor", origin="derived")
@@ -788,7 +771,6 @@ async def test_an_answer_that_is_none_is_asked_for_again(
 async def test_a_model_that_is_down_fails_the_run_and_loses_nothing(
     world: Service, clock: Clock, model: Merging
 ) -> None:
-    """It is tried again later."""
     turn = await tell(world, clock, *MUSIC)
 
     async def down(request: ModelRequest) -> str | None:
@@ -952,7 +934,6 @@ async def test_a_whole_profile_is_made_of_one_reading_of_the_facts(world: Servic
 
 
 async def test_a_profile_of_many_facts_stays_within_its_limit(world: Service, clock: Clock) -> None:
-    """Every slot full to the brim."""
     fed = {"likes": "preference", "job": "work", "home-of": "place", "sister": "relation", "diet": "health"}
     fed |= {"goal": "plan", "hobby": "preference", "speaks": "identity", "instruction": "instruction"}
     for key, category in fed.items():

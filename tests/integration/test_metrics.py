@@ -42,7 +42,6 @@ def read(page: httpx.Response) -> Page:
 
 
 def value(page: Page, name: str, **labels: str) -> float:
-    """The sum of the samples with these labels."""
     return sum(number for own, number in page[name] if labels.items() <= own.items())
 
 

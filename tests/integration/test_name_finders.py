@@ -19,7 +19,7 @@ from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.minds import Model
 from tests.kit.stores import rows
-from tests.kit.talk import private, say
+from tests.kit.talk import private, say, teach
 
 ADA = private("ada")
 #: The patterns see the address, the reading model also "lin", spaCy Siemens and the nightly model the Chinese name.
@@ -72,8 +72,7 @@ async def test_a_change_of_the_file_counts_from_the_next_start(tmp_path: Path, c
     for count, finder in enumerate(choices):
         settings = {"assistant": AgentMemory(entities=finder)}
         async with stores.opened(tmp_path / "r.db", clock, agents=settings) as memory:
-            turn = await say(memory, ADA, f"My sister is called {finder.title()}ia", clock=clock)
-            await memory.learner.flush(turn.context.session.id, "test")
+            await teach(memory, ADA, f"My sister is called {finder.title()}ia", clock=clock)
             assert len(await rows(memory, "select id from memories where kind = 'fact'")) == count + 1
             assert len(await rows(memory, "select id from entities where type = 'person'")) == count
 

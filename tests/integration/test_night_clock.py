@@ -303,19 +303,16 @@ async def failed_by_hand(folder: Path, jobs: JobsSpec, *, days: int) -> AsyncIte
 
 
 async def test_a_run_by_hand_that_failed_is_tried_again_after_the_clock_ran_ahead(tmp_path: Path) -> None:
-    """A run that was done ahead hides nothing."""
     async with failed_by_hand(tmp_path, JobsSpec(), days=400) as worker:
         assert [(run.job, run.state) for run in await worker.work_off()] == [(TIDY, "done")]
 
 
 async def test_a_run_by_hand_that_failed_is_tried_again_where_its_job_is_off(tmp_path: Path) -> None:
-    """Somebody wanted it."""
     async with failed_by_hand(tmp_path, JobsSpec(night="off"), days=1) as worker:
         assert [(run.job, run.state) for run in await worker.work_off()] == [(TIDY, "done")]
 
 
 async def test_the_store_is_tidied_as_its_first_agents_whoever_asks(tmp_path: Path) -> None:
-    """So that what fails is tried again."""
     async with opened(tmp_path, named(("UTC", "Asia/Tokyo")), Clock()) as (_, worker):
         worker.ask("a1", TIDY)
         assert [(run.agent, run.period) for run in await worker.work_off()] == [("a0", "2026-11-21T12:00:00")]

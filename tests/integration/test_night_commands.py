@@ -73,7 +73,6 @@ async def test_what_the_night_did_is_shown_and_taken_back(world: World) -> None:
 
 
 async def test_a_preview_costs_nothing_without_a_model_and_changes_nothing(world: World) -> None:
-    """The night then does just that."""
     short_id = await faded(world, "the build is red")
     shown = await said(world, "/memory preview decay")
     assert f"({short_id}), archived" in shown and shown.endswith("This preview used no model.")
@@ -97,7 +96,6 @@ async def test_many_changes_are_shown_page_by_page(world: World) -> None:
 
 @pytest.mark.parametrize("typed", ["999", "abc", "99999999999999999999999", "-1", "1; drop table memories"])
 async def test_a_run_that_is_not_ones_own_is_answered_like_none(world: World, typed: str) -> None:
-    """Whatever is typed, nothing of others is told."""
     await faded(world, "the build is red")
     number = await night(world)
     for action in ("run", "undo"):
@@ -120,7 +118,6 @@ async def test_in_a_group_everybody_looks_and_an_admin_takes_back(world: World) 
 
 
 async def test_in_chinese_too(world: World) -> None:
-    """Every line of it."""
     await said(world, "/profile language zh")
     await faded(world, "the build is red")
     number = await night(world)

@@ -51,10 +51,7 @@ class Canaries:
 async def test_no_text_and_no_secret_is_ever_logged(tmp_path: Path, unused_tcp_port: int) -> None:
     """At the loudest level, with everything failing that can: a log is copied into bug reports."""
     canary = Canaries()
-    async with (
-        serving_discord(model_ms=0) as discord,
-        serving_telegram((TELEGRAM_TOKEN, HOOKED_TOKEN)) as telegram,
-    ):
+    async with serving_discord(model_ms=0) as discord, serving_telegram((TELEGRAM_TOKEN, HOOKED_TOKEN)) as telegram:
         hooked = telegram.of(HOOKED_TOKEN)
         server, general = await discord.add_guild("Lake")
         assert general is not None

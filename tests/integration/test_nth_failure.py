@@ -16,10 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from channels.base import (
-    Inbound,
-    NotTaken,
-)
+from channels.base import Inbound, NotTaken
 from gateway.pipeline.delivery import AGAIN
 from memory.errors import StorageError
 from tests.kit import stalls

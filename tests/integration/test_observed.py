@@ -173,7 +173,4 @@ async def test_the_group_can_know_that_somebody_listens(tmp_path: Path) -> None:
 
 def _there(author: str) -> Place:
     where, who = group(ROOM, author)
-    return (
-        replace(where, session_key=f"telegram:{ROOM}:-", platform="telegram"),
-        replace(who, platform="telegram"),
-    )
+    return (replace(where, session_key=f"telegram:{ROOM}:-", platform="telegram"), replace(who, platform="telegram"))

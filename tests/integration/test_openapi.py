@@ -17,7 +17,6 @@ FILE = Path(__file__).parents[2] / "docs" / "openapi.json"
 
 
 def test_the_file_is_made_from_the_table() -> None:
-    """`make docs` writes it."""
     assert json.loads(FILE.read_text()) == document()
 
 

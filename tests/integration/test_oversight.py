@@ -197,7 +197,6 @@ async def test_a_forwarded_yes_is_no_admins_word(tmp_path: Path) -> None:
 
 
 async def test_nothing_of_it_is_said_in_a_group(tmp_path: Path) -> None:
-    """Others read there."""
     async with world_of(tmp_path) as world:
         assert await admin(world, f"{BOB} list", chat=CLUB) == TEXTS["oversight.private"]
         assert (await world.rows("select count(*) from looks")) == [(0,)]

@@ -189,7 +189,6 @@ async def test_without_a_script_everything_can_be_said_and_pressed(page: Page) -
 
 
 async def test_conversations_stand_apart_and_are_found_again(page: Page) -> None:
-    """One for the garden, one for work."""
     ada = await page.signed_in()
     await ada.say("The roses need water", thread="garden")
     await ada.say("The report is due", thread="work")
@@ -439,7 +438,6 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
 
 def test_the_file_of_others_is_as_they_made_it() -> None:
-    """A changed copy would be unnoticed for years."""
     folder = resources.files("gateway.page") / "static"
     for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
         digest, name = line.split()
@@ -454,7 +452,6 @@ def test_nobody_pays_for_a_page_that_is_off() -> None:
 
 
 async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_tcp_port: int) -> None:
-    """It opens the memory of whoever made it."""
     served = Served(tmp_path, port=unused_tcp_port, api="{enabled: true}", web="{enabled: true}")
     async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
         ada = await page.signed_in()

@@ -29,14 +29,14 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.store.entities import Named, Type
 from memory.store.memories import Draft
-from memory.store.usage import Spent
 from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
 from tests.kit.forgetting import files_of, held_by_backups, traces
+from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
-from tests.kit.talk import group, leave_chat, private, received, say
+from tests.kit.talk import group, leave_chat, private, received, say, teach
 
 PEOPLE = ("ada", "bob")
 
@@ -102,14 +102,12 @@ async def test_who_is_out_is_not_learned_from_anywhere_and_nobody_else_is_touche
         turn = await say(memory, place, "I like tea.", ref=f"2{n}", clock=clock)
         assert (await memory.turns.understood(turn)).proposals == ()
         await memory.learner.flush(turn.context.session.id, "test")
-    bob = await say(memory, group("club", "bob"), "I like rum.", ref="3", clock=clock)
-    await memory.learner.flush(bob.context.session.id, "test")
+    bob = await teach(memory, group("club", "bob"), "I like rum.", ref="3", clock=clock)
     assert await facts(memory, ada) == ["Porto"]
     assert await facts(memory, bob.context) == ["rum"]
     assert not await memory.browse.search(ada, "tea", limit=5)
     await memory.privacy.learn_from(ada, True)
-    turn = await say(memory, private("ada"), "I like milk.", ref="4", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, private("ada"), "I like milk.", ref="4", clock=clock)
     assert await facts(memory, ada) == ["Porto", "milk"]
 
 
@@ -143,8 +141,7 @@ async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_pa
     async def complete(_ask: ModelRequest) -> ModelAnswer:
         await memory.privacy.learn_from(opted[0], False)
         found = [{"about": "self", "category": "place", "key": "home", "value": "Porto", "messages": [1]}]
-        spent = Spent(model="plan", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=False)
-        return ModelAnswer(text=json.dumps({"facts": found}), spent=spent)
+        return answered({"facts": found})
 
     async with opened(tmp_path / "remora.db", clock, model=BackgroundModel(complete=complete)) as memory:
         turn = await say(memory, private("ada"), "Ten years of Porto, and no end in sight.", ref="1", clock=clock)
@@ -156,8 +153,7 @@ async def test_what_a_model_is_reading_when_somebody_goes_out_is_not_kept(tmp_pa
 async def test_what_is_edited_after_going_out_is_not_learned_anew(memory: Service, clock: Clock) -> None:
     """The correction takes effect on what was known, and teaches nothing."""
     where, who = private("ada")
-    turn = await say(memory, (where, who), "I live in Porto.", ref="1", clock=clock)
-    await memory.learner.flush(turn.context.session.id, "test")
+    turn = await teach(memory, (where, who), "I live in Porto.", ref="1", clock=clock)
     await memory.privacy.learn_from(turn.context, False)
     inbox_id = await memory.mailbox.receive(
         platform="console", bot_id="local", update_key="edit", session_key=where.session_key, payload="{}"
@@ -483,11 +479,9 @@ async def test_what_was_learned_stays_as_long_as_a_linked_account_is_there(memor
 
 
 async def test_when_the_last_of_linked_accounts_has_left_all_goes(memory: Service, clock: Clock) -> None:
-    """Nobody is left who could read it."""
     ada, phone = await memory.identities.context(*private("ada")), await memory.identities.context(*private("phone"))
     for name in ("ada", "phone"):
-        turn = await say(memory, private(name), f"I like {name} tea.", ref="1", clock=clock)
-        await memory.learner.flush(turn.context.session.id, "test")
+        await teach(memory, private(name), f"I like {name} tea.", ref="1", clock=clock)
     await link(memory, phone, ada)
     await leave_chat(memory, "ada")
     await leave_chat(memory, "phone")
@@ -583,7 +577,6 @@ async def test_wishes_said_in_a_group_are_answered_in_private(talk: Talk) -> Non
 
 
 async def test_a_tool_keeps_nothing_for_one_who_is_out(talk: Talk) -> None:
-    """However willing the model is."""
     talk.model.answers = [calls(("remember_fact", json.dumps({"text": "likes tea"}))), "Done."]
     async with talk.running():
         await talk.tell("/privacy out")

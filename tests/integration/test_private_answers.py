@@ -43,7 +43,6 @@ async def test_who_has_never_written_in_private_is_told_how_and_shown_nothing(de
 
 
 async def test_after_the_private_chat_was_left_nothing_is_sent_there(desk: Desk) -> None:
-    """Whoever blocked the bot gets nothing of it."""
     async with desk.running() as router:
         await desk.say("hello")
         await router.on_presence("console", "ada", present=False)

@@ -396,7 +396,6 @@ def test_the_strict_vendor_of_these_tests_refuses_what_it_should(message: dict[s
 
 @each_row("name", [name for name in ARGUMENTS if name not in FIT])
 def test_the_strict_vendor_refuses_malformed_arguments_as_they_came(name: str) -> None:
-    """Each of them would have stopped the conversation."""
     call = {"id": "c1", "function": {"name": "now", "arguments": ARGUMENTS[name]}}
     result = {"role": "tool", "tool_call_id": "c1", "content": "x"}
     assert refusal_of({"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}, result]}) is not None

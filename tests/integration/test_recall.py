@@ -18,7 +18,7 @@ from memory.setup import SearchSetup
 from memory.store.history import Utterance
 from tests.kit.fakes import Clock
 from tests.kit.stores import opened
-from tests.kit.talk import group, learn, private, recalled, say
+from tests.kit.talk import group, private, recalled, say, teach
 
 Place = tuple[Where, Who]
 
@@ -40,7 +40,6 @@ def said(hits: Sequence[Hit]) -> list[str]:
 
 
 async def test_what_was_said_long_ago_is_found_by_its_words(memory: Service, clock: Clock) -> None:
-    """Not everything worth finding is a fact."""
     ada = private("ada")
     await talk(memory, clock, (ada, "The heating engineer comes on Thursday at nine"), (ada, "I love rain"))
     clock.move(days=200)
@@ -72,10 +71,9 @@ async def test_who_is_named_is_heard_before_who_talks_to_them(memory: Service, c
 
 
 async def test_a_fact_of_a_group_is_found_by_the_name_of_who_told_it(memory: Service, clock: Clock) -> None:
-    """By the one it was told under."""
     ada, bob = group("room", "ada"), group("room", "bob")
     for place in (ada, bob):
-        await learn(memory, await say(memory, place, "I love sailing", clock=clock))
+        await teach(memory, place, "I love sailing", clock=clock)
 
     async def told_by(question: str) -> list[int | None]:
         hits = await found(memory, ada, question)
@@ -85,7 +83,7 @@ async def test_a_fact_of_a_group_is_found_by_the_name_of_who_told_it(memory: Ser
     assert await told_by("what is it about bob") == [speaker]
     await talk(memory, clock, ((bob[0], replace(bob[1], name="Roberta")), "good morning"))
     assert await told_by("what is it about bob") == [speaker]
-    await learn(memory, await say(memory, (bob[0], replace(bob[1], name="Roberta")), "I love chess", clock=clock))
+    await teach(memory, (bob[0], replace(bob[1], name="Roberta")), "I love chess", clock=clock)
     assert await told_by("what is it about roberta") == [speaker]
 
 
@@ -101,7 +99,7 @@ async def test_a_fact_is_found_by_what_its_kind_is_asked_for(
 ) -> None:
     """Without a word in common, and before what only lies about."""
     for text in ("I like tea", told, "my sister is called Eva"):
-        await learn(memory, await say(memory, private("ada"), text, clock=clock))
+        await teach(memory, private("ada"), text, clock=clock)
     (first, *_) = [hit.memory for hit in await found(memory, private("ada"), question) if hit.memory is not None]
     assert first.category in ("boundary", "instruction")
 
@@ -132,9 +130,9 @@ async def test_a_time_that_is_named_lifts_what_was_said_then(memory: Service, cl
 async def test_a_message_whose_memories_were_replaced_says_so_and_stands_back(memory: Service, clock: Clock) -> None:
     """The old home is history, also where its own words are found."""
     ada = private("ada")
-    await learn(memory, await say(memory, ada, "I live in Porto", clock=clock))
+    await teach(memory, ada, "I live in Porto", clock=clock)
     clock.move(days=30)
-    await learn(memory, await say(memory, ada, "I live in Lisbon", clock=clock))
+    await teach(memory, ada, "I live in Lisbon", clock=clock)
     hits = await found(memory, ada, "where do I live")
     passages = [hit.passage for hit in hits if hit.passage is not None and hit.passage.message.role == "user"]
     assert [(p.message.text, p.outdated) for p in passages] == [("I live in Lisbon", False), ("I live in Porto", True)]
@@ -165,7 +163,7 @@ async def test_a_message_gives_way_to_its_fact_only_where_it_says_no_more(memory
     """A fact in the prompt makes its sentence needless; a sentence that tells more must not be lost with it."""
     ada = private("ada")
     for text in ("our dog is called Pixel and she is a beagle", "my sister is called Eva", "我住在苏州"):
-        await learn(memory, await say(memory, ada, text, clock=clock))
+        await teach(memory, ada, text, clock=clock)
         clock.move(days=1)
 
     async def shown(question: str) -> list[str]:
@@ -208,7 +206,6 @@ async def test_questions_greetings_and_the_bot_s_own_words_are_little_evidence(m
 
 
 async def test_of_a_long_message_the_part_that_answers_is_shown(memory: Service, clock: Clock) -> None:
-    """Eight whole essays would fill the prompt."""
     ada = private("ada")
     essay = "lorem ipsum dolor sit amet " * 60 + "the parrot is called Hieronymus " + "consectetur elit " * 60
     await talk(memory, clock, (ada, essay))
@@ -301,7 +298,6 @@ async def test_the_best_hit_is_shown_however_far_its_words(
 
 
 async def test_what_has_no_vector_yet_is_judged_by_its_words(meaning: Service, clock: Clock) -> None:
-    """Vectors come a while after the words."""
     ada = private("ada")
     for text in ("My locker at the gym is number 412", "The bank approved the mortgage", "Rain ruined the picnic"):
         await talk(meaning, clock, (ada, text))

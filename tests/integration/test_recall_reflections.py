@@ -46,8 +46,6 @@ rows = st.lists(
 
 
 async def test_of_any_hits_one_reflection_at_most_stands_last_within_its_share(memory: Service) -> None:
-    """Whatever the scores, the lengths and the budget."""
-
     @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
     @given(found=rows, tokens=st.integers(1, 2_000), items=st.integers(1, 8))
     def holds(reader: Reader, found: list[tuple[str, str, int, bool]], tokens: int, items: int) -> None:
@@ -120,7 +118,6 @@ async def test_a_hundred_look_backs_take_no_facts_place(
 
 
 async def test_a_search_on_purpose_finds_the_older_ones(memory: Service, clock: Clock) -> None:
-    """/memory search and the search tool look everywhere."""
     ada = await met(memory, clock)
     await with_reflections(memory, ada, clock, 10)
     hits = await memory.browse.search(ada, "which week was it that sailing north mattered", limit=30)

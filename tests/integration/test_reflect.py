@@ -108,7 +108,6 @@ async def test_old_facts_are_nothing_new(tmp_path: Path, clock: Clock) -> None:
 
 @pytest.mark.parametrize(("days", "expected"), [(5, 1), (5.99, 1), (6, 2)])
 async def test_there_is_one_in_six_days_at_most(tmp_path: Path, clock: Clock, days: float, expected: int) -> None:
-    """However much is new."""
     async with thinking(tmp_path, clock, said(), said("Another boat matters.")) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
@@ -200,7 +199,6 @@ async def test_correcting_any_parent_ends_it_and_leaves_the_others_alone(tmp_pat
 
 
 async def test_without_a_model_there_is_none_and_the_run_says_so(memory: Service, clock: Clock) -> None:
-    """An algorithm concludes nothing."""
     ada = await met(memory, clock)
     await told(memory, ada, clock, "boat", "north", "charts")
     run = await look_back(memory, clock)
@@ -247,7 +245,6 @@ async def test_an_answer_is_read_tolerantly_and_kept_clean_and_short(
 async def test_what_says_nothing_or_must_not_be_said_is_left(
     tmp_path: Path, clock: Clock, answer: Answer, counts: dict[str, int]
 ) -> None:
-    """Nothing to conclude is a normal answer."""
     async with thinking(tmp_path, clock, answer) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
@@ -337,7 +334,6 @@ async def test_a_forgotten_reflection_is_not_made_in_the_same_words(tmp_path: Pa
 
 
 async def test_a_preview_shows_it_and_keeps_nothing(tmp_path: Path, clock: Clock) -> None:
-    """But what it cost."""
     async with thinking(tmp_path, clock, said()) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")
@@ -415,7 +411,6 @@ async def test_each_owner_has_their_own_and_sees_nobody_elses(tmp_path: Path, cl
 
 
 async def test_it_never_fades(tmp_path: Path, clock: Clock) -> None:
-    """Its parents may."""
     async with thinking(tmp_path, clock, said()) as (memory, _model):
         ada = await met(memory, clock)
         await told(memory, ada, clock, "boat", "north", "charts")

@@ -43,17 +43,10 @@ Body: TypeAlias = dict[str, Any]
 
 CITY = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}], "description": "Where", "default": None}
 SCHEMA = {"type": "object", "properties": {"city": CITY}, "required": ["city"], "additionalProperties": False}
-PLAIN = {
-    "type": "object",
-    "properties": {"city": {"type": "string", "description": "Where"}},
-    "required": ["city"],
-}
+PLAIN = {"type": "object", "properties": {"city": {"type": "string", "description": "Where"}}, "required": ["city"]}
 WEATHER = ToolSpec(name="weather", description="The weather in a city", parameters=SCHEMA)
 ASKED = Request(
-    messages=(
-        ChatMessage(role="system", content="Be brief."),
-        ChatMessage(role="user", content="Say hello to Ada."),
-    ),
+    messages=(ChatMessage(role="system", content="Be brief."), ChatMessage(role="user", content="Say hello to Ada.")),
     tools=(WEATHER,),
     json_mode=True,
 )
@@ -429,6 +422,17 @@ def test_a_refusal_of_any_depth_is_read() -> None:
 
 
 TOO_LONG = (
+    "This model's maximum context length is 8192 tokens.",
+    "context size exceeded",
+    "You passed 5001 input tokens and requested 256. However, the model's context length is only 4096 tokens",
+    "The decoder prompt (length 5012) is longer than the maximum model length of 4096.",
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+    "Input validation error: `inputs` must have less than 4095 tokens. Given: 5012",
+    "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
+    "Invalid request: Your request exceeded model token limit: 8192",
+    "Prompt 超长",
+    "prompt is too long: 214748 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
     "prompt contains 5012 tokens, too large for a model with 4096",
     "the total length of all messages is too long",
     "Input is too long for requested model.",
@@ -556,7 +560,6 @@ async def test_a_refusal_that_repeats_the_conversation_is_read_and_not_quoted() 
 
 
 def test_a_short_refusal_that_names_a_short_word_of_the_person_repeats_it() -> None:
-    """However little it says besides."""
     for text, asked in (("no, Ada", "Ada"), ("Ada", "Ada"), ("x" * 290 + " Ada", "Ada"), ("I am Ada Lovelace", "Ada")):
         refusal = Refusal(text=text).apart_from([asked], model="m-4")
         assert refusal.repeats and refusal.echoes and refusal.quoted == ""

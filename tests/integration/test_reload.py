@@ -188,7 +188,6 @@ async def test_a_store_that_fails_leaves_the_old_configuration(tmp_path: Path) -
 
 
 def configured(folder: Path, settings: str, **agents: str) -> Config:
-    """The configuration of these files."""
     (folder / "agents").mkdir(parents=True)
     (folder / "config.yaml").write_text(settings)
     for name, text in agents.items():

@@ -94,7 +94,6 @@ async def test_of_the_missed_times_only_the_latest_is_shown(memory: Service, ada
 
 
 async def test_a_repetition_ends_with_its_last_day(memory: Service, ada: Context, clock: Clock) -> None:
-    """Until Friday means that nothing comes on Saturday."""
     due = ReminderTimes(
         first="2026-11-23T09:00", zone="UTC", at=ms("2026-11-23T09:00", "UTC"), until="2026-11-24",
         rule="RRULE:FREQ=DAILY;BYHOUR=9;BYMINUTE=0",
@@ -174,7 +173,6 @@ async def test_what_is_forgotten_takes_the_reminders_that_speak_of_it(memory: Se
 
 
 async def test_a_person_who_goes_takes_their_reminders_along(memory: Service, ada: Context) -> None:
-    """Everywhere, and nobody else's."""
     bob = await memory.identities.context(*private("bob"))
     in_club = await memory.identities.context(*group("club", "ada"))
     for who in (ada, bob, in_club):

@@ -139,7 +139,6 @@ async def test_who_was_off_is_late_once_and_a_repeated_one_shows_the_latest_only
 
 
 async def test_a_time_that_was_not_named_is_asked_for(bot: Bot) -> None:
-    """A wrong time is worse than a question."""
     async with bot.served.running():
         await bot.say("/remind buy milk", "When shall I remind you: buy milk")
         await bot.say("tomorrow at 10", r"Reminder 1\. .*10:00 Berlin: buy milk")

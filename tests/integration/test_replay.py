@@ -133,8 +133,7 @@ async def test_group_talk_that_is_not_for_the_bot_is_stored_only_when_recording(
     """Answering follows the policy of every platform; recording keeps what it is given."""
     group: dict[str, Any] = {"chat": "club", "chat_kind": "group"}
     lines = recorded(
-        said(1, "hello all", addressed=False, **group),
-        said(2, "hello bot", minutes=1, author_id="ben", **group),
+        said(1, "hello all", addressed=False, **group), said(2, "hello bot", minutes=1, author_id="ben", **group)
     )
     tally = await answering(config, lines)
     assert (tally.messages, tally.left_out) == (1, 1)
@@ -165,7 +164,6 @@ async def test_what_several_people_say_is_kept_under_their_names(config: Config)
 
 
 async def test_one_persons_recording_is_nobody_elses_memory(config: Config) -> None:
-    """A file may hold many private chats."""
     lines = recorded(said(1, "I live in Lisbon"), said(1, "hello Lisbon", chat="ben", author_id="ben"))
     await recording(config, lines)
     messages, known = await look(config, chat="ben", person="ben")

@@ -38,7 +38,6 @@ def write(folder: Path, *rows: object) -> str:
 
 @pytest.mark.parametrize("options", [[], ["--record-only"]])
 def test_a_recording_is_replayed_once_and_summed_up(folder: Path, options: list[str]) -> None:
-    """A second run changes nothing and says so."""
     path = write(folder, ROW, ROW | {"id": 2, "role": "assistant", "text": "Noted."})
     first = replayed(folder, path, *options)
     assert first.exit_code == 0, first.stderr
@@ -60,13 +59,11 @@ def test_wrong_lines_are_all_named_and_nothing_is_stored(folder: Path) -> None:
 
 
 def test_a_recording_may_come_through_a_pipe(folder: Path) -> None:
-    """As converters give it."""
     done = replayed(folder, "-", "--record-only", stdin=json.dumps(ROW | {"odd": 1}))
     assert done.exit_code == 0 and "1 messages recorded" in done.stdout
     assert "Ignoring unknown fields: odd" in done.stderr
 
 
 def test_a_missing_file_is_said_in_one_line(folder: Path) -> None:
-    """Without a traceback."""
     done = replayed(folder, "nowhere.jsonl")
     assert done.exit_code == 2 and "nowhere.jsonl" in done.stderr and "Traceback" not in done.stderr

@@ -44,7 +44,6 @@ async def test_the_best_few_are_ordered_anew_and_the_rest_stay() -> None:
 
 
 async def test_what_the_server_leaves_out_is_not_lost() -> None:
-    """Some give only what they think fits."""
     found, _ = await order(Answer(body=results((3, 0.9))))
     assert found == [3, 0, 1, 2, 4, 5, 6, 7, 8, 9]
 
@@ -85,6 +84,5 @@ async def test_a_server_that_is_too_slow_or_not_there_changes_nothing() -> None:
 
 
 async def test_one_text_needs_no_server() -> None:
-    """Nothing is sent without need."""
     found, requests = await order(Answer(body={}), texts=["only"])
     assert (found, requests) == ([0], [])

@@ -28,7 +28,6 @@ def bench(tmp_path: Path, clock: Clock) -> Bench:
 
 
 async def test_a_message_is_answered_once_however_often_it_is_delivered(bench: Bench) -> None:
-    """Platforms repeat themselves."""
     async with bench.running():
         await bench.say("hello", key="7")
         await bench.say("hello", key="7")
@@ -63,7 +62,6 @@ async def test_nobody_speaks_under_the_name_of_a_member_who_is_silent_now(bench:
 
 
 async def test_a_model_that_is_down_is_said_and_the_next_turn_works(bench: Bench) -> None:
-    """The message stays in history."""
     bench.model.answers = [ModelUnavailable("no route to host"), "Back again."]
     async with bench.running():
         await bench.say("my first words")
@@ -96,7 +94,6 @@ async def test_what_is_said_before_a_tool_call_is_shown_once(tmp_path: Path, clo
 
 
 async def test_paid_tokens_are_booked_though_the_turn_fails(bench: Bench) -> None:
-    """Tokens that were spent stay spent."""
     bench.model.answers = [calls(("now", "{}")), ModelUnavailable("gone")]
     async with bench.running():
         await bench.say("what time is it?")
@@ -117,7 +114,6 @@ async def test_a_caller_that_goes_away_does_not_take_the_message_with_it(bench: 
 
 
 async def test_a_row_that_cannot_be_read_does_not_stop_the_start(bench: Bench) -> None:
-    """A newer Remora may have written it."""
     async with bench.running():
         pass
     async with bench.running():
@@ -228,7 +224,6 @@ async def test_too_many_waiting_messages_are_refused_in_words(bench: Bench) -> N
 
 
 async def test_a_secret_in_the_answer_is_masked_in_history_and_on_the_way_out(bench: Bench) -> None:
-    """Models repeat what they read."""
     secret = "ghp_" + "a1B2c3D4e5F6" * 3
     answer = Completion(text=f"It is {secret}.", model="m", provider="p")
     bench.model.answers = [answer]
@@ -338,7 +333,6 @@ async def test_of_a_message_that_is_too_long_beginning_and_end_are_read_and_kept
 
 
 async def test_an_edit_that_is_too_long_is_shortened_like_a_message(bench: Bench) -> None:
-    """Every door leads through the same place."""
     async with bench.running() as router:
         await bench.say("my dog is called Rex", key="7")
         edit = replace(bench.inbound("my dog is called Max " + "x" * 200_000, key="8"), edited=True, message_id="7")

@@ -136,13 +136,7 @@ class Telegram(World):
         closed = room("closed topic", closing_forum, closing)
         self.rooms.append(
             Room(
-                name=closed.name,
-                place=closed.place,
-                user=ADA,
-                home=closing_forum,
-                topic=closing,
-                shut=close,
-                gone=True,
+                name=closed.name, place=closed.place, user=ADA, home=closing_forum, topic=closing, shut=close, gone=True
             )
         )
 

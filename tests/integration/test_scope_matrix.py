@@ -334,7 +334,6 @@ async def test_unlinked_identities_are_strangers_again(world: World) -> None:
 
 
 async def test_a_question_is_open_to_the_one_who_was_asked_where_they_were_asked(world: World) -> None:
-    """Anybody else's "yes" must not answer it."""
     asked = Spot(person="ada", place="room", agent="assistant")
     await world.do(asked, lambda edits: edits.ask("forget", {"memory": 1}, choices=("yes", "no"), preset="yes"))
     answering = [spot for spot in SPOTS if await world.service.questions.at(*spot.address) is not None]

@@ -163,7 +163,6 @@ async def test_stopping_answers_what_was_taken(config: Config) -> None:
 
 
 async def test_a_channel_that_fails_holds_up_no_other(config: Config) -> None:
-    """One wrong token must not silence everybody."""
     broken, wire, operator = Wire("broken", failures=10**9), Wire(), Operator()
 
     async def sleep(seconds: float) -> None:
@@ -194,7 +193,6 @@ async def test_a_second_process_is_refused_before_it_receives(config: Config) ->
 
 
 async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: int) -> None:
-    """From the channels and stores themselves."""
     config = configured(tmp_path, f"{{port: {unused_tcp_port}}}")
     wire, operator = Wire(), Operator()
     serving = asyncio.create_task(
@@ -268,7 +266,6 @@ async def test_a_taken_port_ends_the_start(tmp_path: Path, unused_tcp_port: int)
 
 
 async def test_what_was_said_where_the_bot_is_no_more_goes_after_thirty_days(config: Config, clock: Clock) -> None:
-    """Nobody there can ask for it any longer."""
     wire = Wire()
     async with app.running(config, {"console": wire}, now=clock) as router, limit():
         receiving = asyncio.create_task(wire.run(router))

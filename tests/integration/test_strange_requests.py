@@ -237,7 +237,6 @@ async def test_any_value_in_a_body_is_answered_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["api", "page"])
 async def test_any_text_in_a_header_is_answered(tmp_path: Path, unused_tcp_port: int, kind: str) -> None:
-    """Of a stranger and of somebody known."""
     if kind == "api":
         async with house(tmp_path, model=Endless()) as home:
             known = [{"Authorization": f"Bearer {key}"} for key in (await home.key(), FRONT_KEY, SHARED_KEY)]

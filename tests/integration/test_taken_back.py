@@ -32,7 +32,6 @@ async def test_a_deleted_message_is_taken_back_before_its_turn_and_after(desk: D
 
 
 async def test_a_message_with_nothing_but_a_sticker_is_answered(desk: Desk) -> None:
-    """It has no words, but it is one."""
     async with desk.running() as router:
         said = replace(desk.inbound(""), attachments=(Attachment(kind="other", name="sticker 😀"),))
         await router.on_inbound(said)
@@ -108,7 +107,6 @@ async def test_stop_ends_an_answer_wherever_it_is(desk: Desk, steps: int) -> Non
 
 
 async def test_an_edited_caption_keeps_what_came_with_it(desk: Desk) -> None:
-    """Only the words have changed."""
     async with desk.running() as router:
         file = Attachment(kind="other", name="sticker 😀")
         said = replace(desk.inbound("look", key="m1"), attachments=(file,))

@@ -23,7 +23,7 @@ from tests.kit import postgres
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS
 from tests.kit.stores import link, opened, rows
-from tests.kit.talk import Place, facts, group, learn, met, private, received, say
+from tests.kit.talk import Place, facts, group, met, private, received, teach
 
 pytestmark = pytest.mark.postgres
 
@@ -56,9 +56,7 @@ async def taught(memory: Service, place: Place, text: str, clock: Clock) -> Turn
 
 async def read_later(memory: Service, place: Place, text: str, clock: Clock) -> Turn:
     """Says something that is read in a quiet moment."""
-    turn = await say(memory, place, text, clock=clock)
-    await learn(memory, turn)
-    return turn
+    return await teach(memory, place, text, clock=clock)
 
 
 BOTH = pytest.mark.parametrize("teach", [taught, read_later])

@@ -186,7 +186,6 @@ async def test_offset_is_given_up_once_it_has_confirmed(telegram: Control) -> No
 
 
 async def test_update_told_twice_has_one_key(telegram: Control, host: Host) -> None:
-    """By the key the inbox drops the second."""
     await telegram.say("once", user=ADA)
     await host.hears(1)
     await telegram.wait(delivered=True)
@@ -337,7 +336,6 @@ async def test_button_under_a_message_too_old_to_be_shown_works(telegram: Contro
 
 
 async def test_group_that_became_a_supergroup_is_told(telegram: Control, host: Host) -> None:
-    """Sessions and memory go with it."""
     await telegram.say("hello", user=ADA, chat=-55)
     new = await telegram.migrate(-55)
     await host.until(lambda host: bool(host.moved))
@@ -472,17 +470,6 @@ async def test_names_in_code_call_nobody_when_its_formatting_is_refused(telegram
     assert await telegram.texts(ADA) == ["see @cache, ada@example.org", "see ＠cache, ada@example.org"]
 
 
-async def test_edit_turns_a_message_into_another(telegram: Control) -> None:
-    """A placeholder becomes the answer, and its buttons go when none are given."""
-    await known(telegram)
-    channel = bot(telegram)
-    first = await channel.send(row("…", buttons=(Button(label="Stop", data="stop"),)))
-    assert (await shown(telegram))["reply_markup"]["inline_keyboard"] == [[{"text": "Stop", "callback_data": "stop"}]]
-    assert await channel.send(row("the answer", edits=first)) == first
-    assert await telegram.texts(ADA) == ["the answer"]
-    assert "reply_markup" not in await shown(telegram)
-
-
 async def test_edit_of_what_is_gone_tells_so(telegram: Control) -> None:
     """Then saying it anew is safe."""
     said = await telegram.say("mine", user=ADA)
@@ -526,7 +513,6 @@ async def test_refusal_tells_what_to_do_next(
 
 
 async def test_real_refusals_are_known(telegram: Control) -> None:
-    """The same from the platform's own rules."""
     await known(telegram)
     channel = bot(telegram)
     with pytest.raises(ChannelError, match="too long") as caught:
@@ -588,7 +574,6 @@ async def test_server_that_is_not_there_leaves_no_doubt() -> None:
 
 
 async def test_server_with_a_foreign_certificate_leaves_no_doubt() -> None:
-    """Nothing is said to a stranger."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
 
@@ -601,16 +586,6 @@ async def test_server_with_a_foreign_certificate_leaves_no_doubt() -> None:
         with pytest.raises(ChannelUnavailable) as caught:
             await channel.send(row("hello"))
     assert caught.value.certain
-
-
-async def test_token_that_is_not_let_in_any_more_kills_no_row(telegram: Control) -> None:
-    """Answers wait while the operator puts a new token into the config."""
-    await known(telegram)
-    await telegram.revoke()
-    with pytest.raises(ChannelUnavailable) as caught:
-        await bot(telegram).send(row("hello"))
-    assert caught.value.certain
-    assert caught.value.retryable
 
 
 # Limits.
@@ -718,17 +693,6 @@ async def test_piece_of_an_answer_never_undoes_the_whole_one(telegram: Control) 
     assert await telegram.texts(ADA) == ["all of it"]
 
 
-async def test_growing_answer_raises_nothing(telegram: Control) -> None:
-    """A stream goes on whatever the platform says of its pieces."""
-    await known(telegram)
-    channel = bot(telegram, now=Clock())
-    await channel.revise(place(), "1", "a message of somebody else")
-    await channel.revise(place(), "nonsense", "no message")
-    await telegram.member(ADA, "block", user=ADA)
-    await channel.typing(place())
-    await channel.typing(Place(channel="telegram", chat="somewhere"))
-
-
 # How the channel stands.
 
 
@@ -801,7 +765,6 @@ async def test_poll_that_never_ends_is_cut(telegram: Control) -> None:
 
 
 async def test_wish_to_wait_is_kept_by_polls_too(telegram: Control) -> None:
-    """As every other."""
     sleep = Sleep()
     await telegram.fault("flood", method="getUpdates", retry_after=4)
     await telegram.say("hello", user=ADA)

@@ -77,10 +77,7 @@ async def heard(telegram: Control, **options: Any) -> AsyncIterator[tuple[Telegr
             File(kind="audio", data=b"mp3", filename="song.mp3"),
             Attachment(kind="audio", name="song.mp3", media_type="audio/mpeg", size=3),
         ),
-        (
-            File(kind="video", data=b"mp4"),
-            Attachment(kind="video", name="video", media_type="video/mp4", size=3),
-        ),
+        (File(kind="video", data=b"mp4"), Attachment(kind="video", name="video", media_type="video/mp4", size=3)),
         (
             File(kind="video_note", data=b"mp4"),
             Attachment(kind="video", name="video note", media_type="video/mp4", size=3),
@@ -361,7 +358,6 @@ COMMANDS = (
 
 
 async def offered(telegram: Control, channel: TelegramChannel, host: Host) -> None:
-    """A start, until the menu is there."""
     async with running(channel, host):
         await telegram.wait(polling=True)
         await telegram.wait(idle=0.2)
@@ -568,7 +564,6 @@ def secret(text: str = SECRET) -> dict[str, str]:
 
 
 async def test_update_comes_over_http_as_it_would_by_polling(telegram: Control) -> None:
-    """Only the way differs."""
     host = Host()
     async with hooked(telegram, host) as (channel, _, _url):
         said = await telegram.say("hello", user=ADA)
@@ -603,7 +598,6 @@ async def test_stranger_is_turned_away(telegram: Control) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"update_id": "1"}'])
 async def test_what_is_no_update_is_refused(telegram: Control, body: bytes) -> None:
-    """Whatever comes in with the secret, nothing breaks."""
     async with hooked(telegram, Host()) as (_, client, url):
         assert (await client.post(url, content=body, headers=secret())).status_code == 400
 
@@ -623,7 +617,6 @@ async def test_update_is_confirmed_only_after_its_commit(telegram: Control) -> N
 
 
 async def test_update_before_or_after_the_run_has_to_wait(telegram: Control) -> None:
-    """Nobody is there who could commit it."""
     channel = bot(telegram, webhook=Webhook(url=URL, secret=SECRET))
     hook = channel.hook()
     assert hook is not None
@@ -755,7 +748,6 @@ async def test_webhook_without_a_good_secret_is_refused_by_name() -> None:
 
 
 async def test_webhook_address_that_telegram_does_not_take_ends_the_run(telegram: Control) -> None:
-    """Only the operator can help."""
     channel = bot(telegram, webhook=Webhook(url="http://bot.example.org", secret=SECRET))
     with pytest.raises(ChannelRefused, match="webhook must be"):
         await channel.run(Host())

@@ -148,7 +148,6 @@ async def test_words_that_were_never_read_teach_nothing_afterwards(tmp_path: Pat
 
 
 async def test_without_a_number_of_days_nothing_goes_by_its_age(tmp_path: Path, clock: Clock) -> None:
-    """The default."""
     async with opened(tmp_path / "store", clock) as memory:
         await exchange(memory, private("ada"), "I live in Quaxolia.", clock)
         clock.move(days=4_000)

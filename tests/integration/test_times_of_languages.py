@@ -6,7 +6,7 @@ import pytest
 
 from memory.service import Service
 from tests.kit.fakes import Clock
-from tests.kit.talk import exchange, learn, private, say
+from tests.kit.talk import exchange, private, say, teach
 
 #: What a person says, how they ask for it two weeks later, how they name the week of it, and the word for tomorrow.
 LANGUAGES = [
@@ -39,7 +39,6 @@ async def test_what_was_said_is_found_and_forgotten_by_its_week(
 @pytest.mark.parametrize(("told", "tomorrow"), [(told, tomorrow) for told, _, _, tomorrow in LANGUAGES])
 async def test_tomorrow_is_remembered_as_a_date(memory: Service, clock: Clock, told: str, tomorrow: str) -> None:
     """It stays true when it is read a month later."""
-    turn = await say(memory, private("ada"), told, clock=clock)
-    await learn(memory, turn)
+    turn = await teach(memory, private("ada"), told, clock=clock)
     (plan,) = [one.value for one in await memory.browse.memories(turn.context, limit=9)]
     assert f"{tomorrow} (" in plan.casefold()

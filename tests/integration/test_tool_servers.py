@@ -76,7 +76,6 @@ async def test_calls_are_answered_and_a_program_gets_a_clean_environment(
 
 
 async def test_a_server_that_was_seen_before_starts_with_its_first_call(tmp_path: Path) -> None:
-    """Its tools are offered as they are kept."""
     kept = Kept()
     async with running(spec(tmp_path, "notes", "look"), kept) as server:
         await server.tools()
@@ -113,7 +112,6 @@ async def test_a_changed_definition_switches_the_tool_off_until_it_is_accepted(t
 
 
 async def test_a_tool_that_the_server_has_no_more_is_off(tmp_path: Path) -> None:
-    """And the operator's typing error is told."""
     async with running(spec(tmp_path, "notes", "look", "lok")) as server:
         assert [one.off for one in await server.tools()] == ["", "the server has no such tool"]
 
@@ -125,7 +123,6 @@ async def test_a_tool_that_contradicts_itself_asks(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_hangs_is_given_up_and_not_repeated(tmp_path: Path) -> None:
-    """The next one finds a new server."""
     async with running(spec(tmp_path, "rogue", "hang", "instruct")) as server:
         hanging = asyncio.ensure_future((await tool(server, "hang")).call({}))
         await until(lambda: done(tmp_path))
@@ -137,7 +134,6 @@ async def test_a_call_that_hangs_is_given_up_and_not_repeated(tmp_path: Path) ->
 
 
 async def test_a_server_that_dies_in_a_call_leaves_it_unknown_and_is_started_anew(tmp_path: Path) -> None:
-    """Once, and the call is made once."""
     async with running(spec(tmp_path, "rogue", "die", "instruct")) as server:
         with pytest.raises(OutcomeUnknown, match="unknown whether the call was carried out"):
             await (await tool(server, "die")).call({})
@@ -159,7 +155,6 @@ async def test_of_a_result_in_too_many_parts_some_are_read(tmp_path: Path) -> No
 
 
 async def test_a_result_is_capped_and_without_hidden_characters(tmp_path: Path) -> None:
-    """However much there is."""
     async with running(spec(tmp_path, "rogue", "flood", "instruct")) as server:
         much = await (await tool(server, "flood")).call({"characters": 1_000_000})
         said = await (await tool(server, "instruct")).call({})
@@ -278,7 +273,6 @@ async def test_a_call_that_hangs_takes_no_other_with_it(tmp_path: Path) -> None:
 
 
 async def test_calls_at_the_same_time_share_one_server(tmp_path: Path) -> None:
-    """It is started once, however many ask first."""
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(f"note {n}", "utf-8")
     async with running(spec(tmp_path, "notes", "look")) as server:

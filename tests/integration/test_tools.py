@@ -38,7 +38,6 @@ async def facts(bench: Bench, person: str = "ada", chat: str | None = None) -> l
 
 
 async def test_now_is_the_time_where_the_person_lives(bench: Bench) -> None:
-    """A model knows no clock."""
     async with bench.running():
         assert await use(bench, "now") == "21 Nov 2026 12:00 (UTC)"
 
@@ -128,7 +127,6 @@ async def test_remember_keeps_a_statement_and_says_under_which_id(bench: Bench) 
 
 
 async def test_what_holds_nothing_is_not_said_to_be_saved(bench: Bench) -> None:
-    """ "Saved" is said of rows only."""
     async with bench.running():
         assert (await use(bench, "remember_fact", text="42")).startswith("Not saved")
         assert await facts(bench) == []
@@ -160,7 +158,6 @@ async def test_correct_puts_a_new_version_in_the_place_of_the_old_one(bench: Ben
 
 
 async def test_confirm_makes_a_memory_sure_and_keeps_it_from_fading(bench: Bench) -> None:
-    """The person said that it is right."""
     async with bench.running():
         await bench.say("I live in Lisbon")
         await bench.memory.learner.flush((await bench.context()).session.id, "test")
@@ -233,7 +230,6 @@ async def test_what_was_said_is_forgotten_by_the_id_it_was_recalled_with(bench: 
 
 @pytest.mark.parametrize("answer", ["no", "hm, what about tea?"])
 async def test_anything_but_a_yes_keeps_it(bench: Bench, answer: str) -> None:
-    """A later yes then means something else."""
     async with bench.running():
         allergy = await kept(bench, "I'm allergic to peanuts")
         await use(bench, "forget_fact", id=allergy.short_id)
@@ -243,7 +239,6 @@ async def test_anything_but_a_yes_keeps_it(bench: Bench, answer: str) -> None:
 
 
 async def test_nobody_else_answers_the_question(bench: Bench) -> None:
-    """In a group another one's yes is talk."""
     async with bench.running():
         allergy = await kept(bench, "I'm allergic to peanuts", chat="club")
         await use(bench, "forget_fact", chat="club", id=allergy.short_id)

@@ -71,11 +71,7 @@ HEARD = (200, '{"text": " Buy tea. "}')
 
 @asynccontextmanager
 async def transcriber(
-    base_url: str,
-    *,
-    key: str | None = KEY,
-    language: str | None = None,
-    waits: list[float] | None = None,
+    base_url: str, *, key: str | None = KEY, language: str | None = None, waits: list[float] | None = None
 ) -> AsyncIterator[Transcriber]:
     async def sleep(seconds: float) -> None:
         if waits is not None:
@@ -140,13 +136,11 @@ async def test_the_server_learns_the_coding_and_not_the_name(data: bytes, name: 
 
 
 async def test_silence_is_an_answer() -> None:
-    """Who sends an empty recording has said nothing."""
     async with desk(says((200, '{"text": ""}'))) as seen, transcriber(seen.base_url) as scribe:
         assert await hear(scribe) == ""
 
 
 async def test_half_characters_do_not_leave_it() -> None:
-    """No database takes them."""
     async with (
         desk(says((200, r'{"text": "a\ud83d\ude00b\ud83dc\u0000"}'))) as seen,
         transcriber(seen.base_url) as scribe,
@@ -190,7 +184,6 @@ async def test_a_server_that_asks_for_long_patience_is_left() -> None:
 async def test_a_failure_says_what_happened(
     answer: tuple[int, str], kind: type[ModelError], tries: int, words: str
 ) -> None:
-    """And only what may pass is tried again."""
     error, asked = await failure_of(says(answer))
     assert (type(error), asked) == (kind, tries)
     assert words in str(error)

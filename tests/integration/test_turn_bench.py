@@ -34,7 +34,6 @@ def test_one_long_conversation_is_measured_at_its_beginning_and_at_its_end() -> 
 
 
 def test_many_sessions_are_measured_as_a_whole() -> None:
-    """The rounds differ by chance only."""
     figures = _figures("--sessions", "3", "--turns", "10", "--rounds", "1")["sqlite"]
     assert figures["turns_per_second"] > 0
     assert not [name for name in figures if name.startswith(("first_", "last_"))]

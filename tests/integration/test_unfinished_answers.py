@@ -78,7 +78,6 @@ async def test_what_was_shown_until_the_deadline_stays(tmp_path: Path, clock: Cl
 
 
 async def test_a_failed_answer_of_which_nothing_was_shown_leaves_nothing(tmp_path: Path, clock: Clock) -> None:
-    """Then there is only the notice."""
     bench = Bench(tmp_path, Breaking(ModelUnavailable("down")), Screen(), clock)
     async with bench.running():
         await bench.say("a tale, please")

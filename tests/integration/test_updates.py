@@ -22,8 +22,8 @@ from memory.service import Service
 from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Memory
-from memory.store.usage import Spent
 from tests.kit.fakes import Clock, counting_ids
+from tests.kit.minds import answered
 from tests.kit.stores import remembering
 from tests.kit.talk import learn, private, say
 
@@ -90,8 +90,7 @@ class Reading:
                     {"category": pair.category, "key": pair.key, "value": value, "messages": [row["n"]],
                      "replaces": replaces}
                 )  # fmt: skip
-        spent = Spent(model="scripted", input_tokens=1, output_tokens=1, cached_tokens=0, estimated=True)
-        return ModelAnswer(text=json.dumps({"facts": facts}, ensure_ascii=False), spent=spent)
+        return answered({"facts": facts})
 
 
 async def rows(memory: Service, context: Context) -> list[Memory]:

@@ -69,7 +69,6 @@ class Talk:
         self._number = 0
 
     async def say(self, text: str, chat: str = "ada") -> str:
-        """Returns the answer to a message."""
         self._number += 1
         said = Inbound(
             channel=self._screen.id, platform="console", bot_id="local", update_key=str(self._number), chat=chat,
@@ -151,7 +150,6 @@ async def test_calls_that_are_not_taken_back_are_told_in_words(tmp_path: Path, c
 
 
 async def test_what_is_remembered_may_be_refused_as_well(tmp_path: Path, clock: Clock) -> None:
-    """Not even a new conversation would help then."""
     server = Picky(lambda body: "zeppelin" in earlier(body) or "remembered, as it bears" in json.dumps(body))
     async with talking(tmp_path, server, clock) as talk:
         await talk.say("/remember my dog is called zeppelin")
@@ -207,7 +205,6 @@ async def test_nothing_more_is_tried_than_may_help(tmp_path: Path, clock: Clock)
 
 
 async def test_a_key_a_model_and_an_account_are_no_matter_of_the_conversation(tmp_path: Path, clock: Clock) -> None:
-    """Less of it changes nothing."""
     server = Picky(lambda body: len(server.bodies) > 1, said="You have run out of credits.")
     async with talking(tmp_path, server, clock) as talk:
         await talk.say("hello")

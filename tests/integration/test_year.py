@@ -153,12 +153,10 @@ def test_a_row_holds_a_value_in_whatever_order_but_whole() -> None:
 
 
 def test_nothing_found_is_no_place() -> None:
-    """A question without hits counts as missed."""
     assert mark(FACTS[0], "Where?", []) == Answered(fact=FACTS[0], question="Where?", place=None, above=(), found=())
 
 
 async def test_the_scripted_model_answers_the_same_question_alike() -> None:
-    """Whatever it was asked before."""
     ask = ModelRequest(
         instructions='{"facts": [], "styles": []}', material='{"n": 1, "at": "x", "by": "Ann", "text": "Hi."}'
     )

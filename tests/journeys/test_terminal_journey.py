@@ -32,7 +32,6 @@ async def test_an_hour_at_the_terminal_goes_without_a_fault(tmp_path: Path) -> N
 
 @asynccontextmanager
 async def chatting(house: House) -> AsyncIterator[Chat]:
-    """`remora chat` over pipes, until the block ends."""
     with (house.folder / "printed").open("ab") as printed:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", "chat", "--config", str(house.folder / "config.yaml")),

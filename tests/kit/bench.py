@@ -179,7 +179,6 @@ class Bench:
         return self.memories["remora.db"]
 
     async def rows(self, sql: str) -> list[tuple[object, ...]]:
-        """Runs a query in it."""
         return await rows(self.memory, sql)
 
     async def context(self, person: str = "ada", chat: str | None = None) -> Context:
@@ -320,7 +319,6 @@ class Talk(Bench):
         return "\n".join(one.text for one in self.phone.sent[before:])
 
     async def kept(self, text: str, *, person: str = "ada", chat: str | None = None) -> str:
-        """The id under which something is remembered."""
         found = _ID.search(await self.ask(f"/remember {text}", person=person, chat=chat))
         assert found is not None
         return found[0]

@@ -17,7 +17,6 @@ _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgrou
 
 
 def found() -> str | None:
-    """The path of a Chromium on this machine."""
     return next(
         (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
     )

@@ -475,7 +475,6 @@ class World:
         self.opted_out = self.opted_out - accounts if learning else self.opted_out | accounts
 
     async def learn_here(self, spot: Spot, learning: bool) -> None:
-        """Sets whether anything is learned in a chat."""
         await self.do(spot, lambda edits: edits.set_learning(learning))
         (self.unlearning.discard if learning else self.unlearning.add)(chat_of(spot))
 
@@ -653,7 +652,6 @@ class World:
         return inbox_id
 
     def canary(self, kind: str, spot: Spot) -> Canary:
-        """A new word about to be told."""
         self.planted += 1
         letters = "".join("abcdefghij"[int(digit)] for digit in f"{self.planted:04d}")
         self.canaries.append(Canary(kind=kind, word=f"{kind}q{letters}q", spot=spot))

@@ -9,20 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from channels.base import (
-    CommandSpec,
-    Form,
-    Inbound,
-    Option,
-    Outbound,
-    Place,
-    Suggestion,
-)
+from channels.base import CommandSpec, Form, Inbound, Option, Outbound, Place, Suggestion
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
 from tests.kit.hosts import KeepingHost
 from tests.kit.patience import SECONDS, until
-from tests.platforms.discord import GUILD, Control
+from tests.platforms.discord import GENERAL, GUILD, Control
 
 COMMANDS = (
     CommandSpec(name="help", help="what I can do", translated={"zh": "我会做什么"}, shared=True),
@@ -76,7 +68,6 @@ def milliseconds() -> int:
 def bot(
     discord: Control, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep, **options: Any
 ) -> DiscordChannel:
-    """The channel of the server's bot."""
     given: dict[str, Any] = {
         "id": "discord",
         "token": discord.token,
@@ -114,3 +105,16 @@ def row(text: str, where: Place, **fields: Any) -> Outbound:
 async def registered(discord: Control) -> None:
     """The commands of the guild are there, which come last."""
     await until(lambda: discord.commands(GUILD))
+
+
+@asynccontextmanager
+async def command(
+    discord: Control, name: str = "memory", *, user: int = 1001, **options: Any
+) -> AsyncIterator[tuple[DiscordChannel, Inbound]]:
+    """A running channel (with these options) and a command that somebody has used in the guild, `/memory` with its option."""
+    channel = bot(discord, **options)
+    async with running(channel, Host()) as host:
+        await registered(discord)
+        await discord.slash(name, {"what": "list"} if name == "memory" else None, user=user, channel=GENERAL)
+        [inbound] = await host.hears()
+        yield channel, inbound

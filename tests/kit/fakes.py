@@ -81,14 +81,8 @@ class ScriptedModel:
 
 
 def reader() -> Attachments:
-    """Returns a reader of attachments that can't hear."""
     return Attachments(
-        max_bytes=1_000_000,
-        fetch_seconds=SECONDS,
-        text_chars=50_000,
-        transcribe=None,
-        mask=MASK,
-        sleep=asyncio.sleep,
+        max_bytes=1_000_000, fetch_seconds=SECONDS, text_chars=50_000, transcribe=None, mask=MASK, sleep=asyncio.sleep
     )
 
 

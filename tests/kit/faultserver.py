@@ -53,7 +53,6 @@ class FaultServer:
         return f"{'http' if self.tls is None else 'https'}://localhost:{self.port}/v1"
 
     async def start(self) -> None:
-        """Listen on `port`."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self.tls)
 
     async def stop(self) -> None:
@@ -118,12 +117,10 @@ def sse(*chunks: object) -> bytes:
 
 
 def delta(finish: str | None = None, **fields: object) -> dict[str, Any]:
-    """One chunk of a streamed answer."""
     return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
 
 
 def says(text: str) -> bytes:
-    """A whole streamed answer."""
     return sse(delta(content=text), delta("stop"), "[DONE]")
 
 

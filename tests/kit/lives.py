@@ -12,15 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.llm import BadCompletion, Completion, ModelUnavailable, OnText, Request
-from channels.base import (
-    Button,
-    Capabilities,
-    Channel,
-    ChannelError,
-    ChannelUnavailable,
-    Outbound,
-    Place,
-)
+from channels.base import Button, Capabilities, Channel, ChannelError, ChannelUnavailable, Outbound, Place
 from gateway.pipeline.policy import Rules
 from memory.chat.identities import Where, Who
 from memory.errors import StorageError
@@ -292,7 +284,6 @@ class Life:
 
 
 def rows(path: Path, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Runs a query in a store from outside."""
     with closing(drivers.best().module.connect(str(path), isolation_level=None, timeout=0)) as outside:
         return [tuple(row) for row in outside.execute(sql, parameters).fetchall()]
 

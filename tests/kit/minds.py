@@ -23,15 +23,21 @@ class Model:
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
         self.asked.append(request)
         answer = self.answers.pop(0) if self.answers else {"facts": []}
-        if isinstance(answer, Exception):
-            raise answer
-        if callable(answer):
-            answer = await answer(request)
-        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        return ModelAnswer(
-            text=text,
-            spent=Spent(model="scripted", input_tokens=self.tokens, output_tokens=1, cached_tokens=0, estimated=False),
-        )
+        return answered(await prepared(answer, request), tokens=self.tokens)
+
+
+async def prepared(answer: Answer, request: ModelRequest) -> str | dict[str, Any]:
+    """What a prepared answer comes to; an exception is raised."""
+    if isinstance(answer, Exception):
+        raise answer
+    return await answer(request) if callable(answer) else answer
+
+
+def answered(answer: str | dict[str, Any], *, tokens: int = 100, written: int = 1) -> ModelAnswer:
+    """An answer for which so many tokens were read and written."""
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    spent = Spent(model="scripted", input_tokens=tokens, output_tokens=written, cached_tokens=0, estimated=False)
+    return ModelAnswer(text=text, spent=spent)
 
 
 def lines(request: ModelRequest, part: str) -> list[dict[str, Any]]:

@@ -24,7 +24,6 @@ PLACE = "telegram:1:-"
 
 
 def receive(tx: Transaction) -> None:
-    """Takes a message into the inbox."""
     tx.run(
         "insert into inbox (platform, bot_id, update_key, session_key, payload, state, received_at, held)"
         " values ('p', 'b', '1', 'telegram:1:-', '{}', 'pending', 1, 0)"
@@ -32,7 +31,6 @@ def receive(tx: Transaction) -> None:
 
 
 def show(tx: Transaction) -> None:
-    """Begins to show a message."""
     tx.run(
         "insert into outbox (session_key, kind, chunk, text, state, run, created_at)"
         " values ('telegram:1:-', 'message', 0, 'x', 'sending', 'r', 1)"

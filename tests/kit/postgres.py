@@ -46,7 +46,6 @@ _TABLES = (
 
 
 def binaries() -> Path:
-    """Returns the folder of the server's programs."""
     wheel = find_spec("pgserver")
     assert wheel is not None and wheel.origin is not None
     return Path(wheel.origin).parent / "pginstall" / "bin"
@@ -115,7 +114,6 @@ class Server:
         return f"{self.address} dbname={name}"
 
     def promote(self) -> None:
-        """Makes a standby the primary."""
         self._run("pg_ctl", "-D", "data", "-w", "promote")
 
     @property
@@ -136,7 +134,6 @@ class Server:
         self._process = None
 
     def remove(self) -> None:
-        """Ends the server and removes its folder."""
         if self._process is not None:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()

@@ -225,10 +225,7 @@ READERS: Final = (
     Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(
-        Reader(
-            name=f"gateway.reading.plain_text.decoded:{encoding}",
-            read=partial(_decoded, encoding=encoding),
-        )
+        Reader(name=f"gateway.reading.plain_text.decoded:{encoding}", read=partial(_decoded, encoding=encoding))
         for encoding in ("utf-16-le", "gb18030", "cp1252")
     ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),

@@ -137,7 +137,6 @@ class Served:
                 self.code = await serving
 
     async def health(self) -> dict[str, Any]:
-        """Returns the health page, once it is there."""
         async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
 
             async def served() -> dict[str, Any] | None:
@@ -179,12 +178,7 @@ def environment(folder: Path, code: Path = ROOT) -> dict[str, str]:
 
 @asynccontextmanager
 async def spawned(
-    folder: Path,
-    *,
-    code: Path = ROOT,
-    python: str = sys.executable,
-    under: Sequence[str] = (),
-    may_stand: bool = False,
+    folder: Path, *, code: Path = ROOT, python: str = sys.executable, under: Sequence[str] = (), may_stand: bool = False
 ) -> AsyncIterator[Process]:
     """`remora serve`, ended with the block; what it prints is added to `printed`.
 

@@ -95,7 +95,6 @@ async def profile_of(memory: Service, context: Context) -> list[Memory]:
 
 
 async def rows(memory: Service, sql: str, *parameters: str | int) -> list[tuple[Any, ...]]:
-    """Runs a query in an open store."""
     return await memory.database.read(lambda reader: [tuple(row) for row in reader.all(sql, parameters)])
 
 

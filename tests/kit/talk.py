@@ -26,7 +26,6 @@ Place = tuple[Where, Who]
 
 
 def private(person: str, *, agent: str = "assistant") -> Place:
-    """A private chat with `person` on the console."""
     where = Where(
         session_key=f"console:{person}:-",
         platform="console",
@@ -41,7 +40,6 @@ def private(person: str, *, agent: str = "assistant") -> Place:
 def group(
     chat: str, person: str, *, thread: str | None = None, agent: str = "assistant", own_threads: bool = False
 ) -> Place:
-    """`person` speaking in a group."""
     where = Where(
         session_key=f"console:{chat}:{thread or '-'}",
         platform="console",
@@ -118,10 +116,16 @@ async def say(
     return turn
 
 
+async def teach(memory: Service, place: Place, *texts: str, clock: Clock, **of: Any) -> Turn:
+    """One turn that is read for memories at once."""
+    turn = await say(memory, place, *texts, clock=clock, **of)
+    await learn(memory, turn)
+    return turn
+
+
 async def exchange(memory: Service, place: Place, text: str, clock: Clock, **of: Any) -> Turn:
     """One turn that is read for memories at once, and a minute that goes by."""
-    turn = await say(memory, place, text, clock=clock, **({"answer": "All right.", "pieces": ("sent",)} | of))
-    await learn(memory, turn)
+    turn = await teach(memory, place, text, clock=clock, **({"answer": "All right.", "pieces": ("sent",)} | of))
     clock.move(minutes=1)
     return turn
 
@@ -157,6 +161,10 @@ async def leave_chat(memory: Service, chat: str) -> None:
 
 async def facts(memory: Service, context: Context) -> list[tuple[str, str]]:
     return sorted((m.key, m.value) for m in await memory.browse.memories(context, limit=50))
+
+
+async def live(memory: Service, context: Context) -> list[str]:
+    return sorted(one.value for one in await memory.browse.memories(context, limit=100))
 
 
 async def known(memory: Service, context: Context, query: str) -> list[Memory]:

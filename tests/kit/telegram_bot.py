@@ -9,12 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from channels.base import (
-    CommandSpec,
-    Inbound,
-    Outbound,
-    Place,
-)
+from channels.base import CommandSpec, Inbound, Outbound, Place
 from channels.supervision import Pace
 from channels.telegram import TelegramChannel
 from tests.kit.hosts import KeepingHost
@@ -70,7 +65,6 @@ def bot(
     request_seconds: float = SECONDS,
     **options: Any,
 ) -> TelegramChannel:
-    """The channel of the server's bot."""
     given: dict[str, Any] = {
         "id": "telegram",
         "token": telegram.token,

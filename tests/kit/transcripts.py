@@ -9,17 +9,14 @@ and (n); long texts that are always the same have their name in the catalogue, s
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
-
-from aiohttp import web
 
 from channels.supervision import supervise
 from gateway import app, bots
@@ -27,7 +24,6 @@ from gateway.config.loading import load
 from gateway.config.pace import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import CATALOGUE
-from memory.store.sqlite import driver as drivers
 from tests.kit.patience import until
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
@@ -37,8 +33,6 @@ ADA, BOB, ROOT = 100_000_000_000_001, 100_000_000_000_002, 100_000_000_000_009
 CLUB, FORUM = -1_001_000_000_001, -1_001_000_000_002
 REEF = 200_000_000_000_001  # a Discord server
 BOT = "42424:AA" + "for-tests-only-" * 2 + "abc"
-#: An answer that is too long for one message everywhere; its lines are shown as (line 0) and so on.
-CODE = "First, the code:\n\n```python\n" + "".join(f"{'x' * 400} = {n}\n" for n in range(12)) + "```\n\nThat is all."
 #: So long a text stands by its name, unless it has fields. These do however short they are.
 _LONG = 60
 _NAMED = ("first.private", "first.group", "late.ask", "again.ask", "dead.told")
@@ -54,44 +48,6 @@ _CODE = re.compile(r"\b[A-Z2-9]{4}-[A-Z2-9]{4}\b")
 _SCORE = re.compile(r" · (score|得分) .*")
 #: How much was used hangs on how many messages were read in one go.
 _USED = re.compile(r"\d{1,6}(?=(?: calls| tokens| out\b| 次调用| 个 token))|(?<=输入 )\d{1,6}")
-
-
-class Drip:
-    """A chat model whose one answer comes piece by piece, as the test gives them."""
-
-    def __init__(self, base_url: str) -> None:
-        self.base_url = base_url
-        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
-
-    def give(self, piece: str) -> None:
-        self._pieces.put_nowait(piece)
-
-    def end(self) -> None:
-        self._pieces.put_nowait(None)
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
-        await response.prepare(request)
-        while (piece := await self._pieces.get()) is not None:
-            await response.write(_event({"content": piece}, None))
-        await response.write(_event({}, "stop") + b"data: [DONE]\n\n")
-        return response
-
-
-@asynccontextmanager
-async def dripping() -> AsyncIterator[Drip]:
-    """The model's server while the block runs."""
-    application = web.Application()
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-    drip = Drip("")
-    application.router.add_post("/v1/chat/completions", drip.answer)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        drip.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        yield drip
-    finally:
-        await runner.cleanup()
 
 
 @asynccontextmanager
@@ -126,11 +82,7 @@ async def serving(
         "data_dir": "data",
         "embedding": {"provider": "none"},
         "http": {"enabled": False},
-        "limits": {
-            "burst_seconds": 0,
-            "person_messages_per_minute": 10_000,
-            "concurrent_turns": 64,
-        },
+        "limits": {"burst_seconds": 0, "person_messages_per_minute": 10_000, "concurrent_turns": 64},
         "channels": entries,
     }
     (folder / "config.yaml").write_text(json.dumps(settings))
@@ -168,20 +120,6 @@ async def a_discord() -> AsyncIterator[discords.Control]:
             yield platform
 
 
-async def told(folder: Path, words: str, *, gone: bool = False) -> None:
-    """Waits until a message that waits for its turn has these words, or none has them any more."""
-
-    def as_wanted() -> bool:
-        # The bot runs in this process, where another SQLite would undo its locks.
-        with closing(drivers.best().module.connect(str(folder / "data" / "remora.db"))) as store:
-            ((count,),) = store.execute(
-                "select count(*) from inbox where state = 'pending' and instr(payload, ?)", (f'"{words}"',)
-            )
-        return bool(count) != gone
-
-    await until(as_wanted)
-
-
 async def learned(platform: telegrams.Control | discords.Control, times: int) -> None:
     """Until what was said has been read for memories so many times, and that is kept."""
 
@@ -195,15 +133,8 @@ async def learned(platform: telegrams.Control | discords.Control, times: int) ->
 def known(text: str) -> str:
     """A text with what differs from run to run, or is said in many places, by its name."""
     numbers = {found: f"m_{number}" for number, found in enumerate(dict.fromkeys(_MEMORY.findall(text)), start=1)}
-    text = re.sub(r"x{400} = (\d+)", r"(line \1)", text)
     text = _MEMORY.sub(lambda match: numbers[match[0]], text)
-    for pattern, name in (
-        (_NIGHT, "(job)"),
-        (_MOMENT, "(now)"),
-        (_DATE, "today"),
-        (_CODE, "(code)"),
-        (_USED, "(n)"),
-    ):
+    for pattern, name in ((_NIGHT, "(job)"), (_MOMENT, "(now)"), (_DATE, "today"), (_CODE, "(code)"), (_USED, "(n)")):
         text = pattern.sub(name, text)
     text = _SCORE.sub(r" · \1 …", text)
     for texts in CATALOGUE.values():
@@ -234,7 +165,7 @@ def telegram_transcript(state: Mapping[str, Any], chat: int, thread: int | None 
         shown.append(
             _line(
                 message["from"]["first_name"],
-                _fenced(message.get("text", message.get("caption", "")), message.get("entities", ())),
+                message.get("text", message.get("caption", "")),
                 to=to,
                 files=files,
                 buttons=[[button["text"] for button in row] for row in keyboard],
@@ -270,11 +201,6 @@ def _said(message: Mapping[str, Any]) -> str:
     return _MENTION.sub("@Remora", _ESCAPED.sub(r"\1", message["content"]))
 
 
-def grown(states: Sequence[str]) -> str:
-    """A message as it changed before somebody's eyes."""
-    return " ⇒ ".join(text for text, _ in itertools.groupby(states))
-
-
 def _line(
     who: str,
     text: str,
@@ -290,20 +216,3 @@ def _line(
     words = [" ".join(filter(None, [head, first])), *(f"    {line}" if line else "" for line in more)]
     words[-1] += f" [{', '.join(files)}]" if files else ""
     return "\n".join([*words, *("    " + " ".join(f"[{label}]" for label in row) for row in buttons)])
-
-
-def _fenced(text: str, entities: Sequence[Mapping[str, Any]]) -> str:
-    """Blocks of code as Markdown has them; offsets are in UTF-16 units."""
-    units = text.encode("utf-16-le")
-    for entity in sorted(entities, key=lambda one: -int(one["offset"])):
-        if entity["type"] == "pre":
-            start, stop = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
-            code = units[start:stop].decode("utf-16-le").strip("\n")
-            fenced = f"```{entity.get('language', '')}\n{code}\n```"
-            units = units[:start] + fenced.encode("utf-16-le") + units[stop:]
-    return units.decode("utf-16-le")
-
-
-def _event(delta: Mapping[str, str], finish: str | None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return f"data: {json.dumps({'object': 'chat.completion.chunk', 'choices': [choice]})}\n\n".encode()

@@ -66,13 +66,7 @@ class Guest:
         return found[1]
 
     async def post(
-        self,
-        path: str,
-        *,
-        at: str = "/chat/main",
-        files: Any = None,
-        headers: Any = None,
-        **form: str,
+        self, path: str, *, at: str = "/chat/main", files: Any = None, headers: Any = None, **form: str
     ) -> httpx.Response:
         """Sends a form that stands on the page `at`."""
         if "nonce" not in form and path not in ("/in", "/in/name"):

@@ -8,13 +8,14 @@ import random
 import signal
 import socket
 import struct
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import web
 
 from tests.platforms.faults import Fault, Faults
+from tests.platforms.ledger import Entry
 
 Effect = Literal["arrival", "mixed", "late"]
 
@@ -83,8 +84,40 @@ async def break_off(
     return None
 
 
+async def exchange(
+    request: web.Request,
+    entry: Entry,
+    fault: Fault | None,
+    perform: Callable[[], Awaitable[web.Response]],
+    strike: Callable[[Fault], Awaitable[web.StreamResponse | None]],
+    *,
+    latency: float,
+    late: bool,
+) -> web.StreamResponse:
+    """One request and its answer, with the effect and the fault at their moments."""
+    if fault is not None and fault.at == "before effect" and (broken := await strike(fault)) is not None:
+        return broken
+    if late:
+        await asyncio.sleep(latency)
+        if gone(request):
+            return web.Response()
+    response = await perform()
+    if fault is not None and fault.at == "after effect" and (broken := await strike(fault)) is not None:
+        return broken
+    if not late:
+        await asyncio.sleep(latency)
+    if gone(request):
+        return web.Response()
+    entry.answered = True
+    if fault is not None and fault.at == "after answer":
+        # The bytes are on their way before anything breaks.
+        await response.prepare(request)
+        await response.write_eof()
+        await strike(fault)
+    return response
+
+
 def gone(request: web.Request) -> bool:
-    """Returns whether the client has closed the connection."""
     return request.transport is None or request.transport.is_closing()
 
 

@@ -85,13 +85,11 @@ def last_words(body: JSON) -> str:
 
 
 def whole(body: JSON, text: str) -> JSON:
-    """An answer in one piece."""
     message = {"role": "assistant", "content": text}
     return {**_head(body, "chat.completion"), "choices": [_choice("message", message, "stop")], "usage": _usage(text)}
 
 
 def streamed(body: JSON, text: str) -> Iterator[str]:
-    """An answer as server-sent events, word by word."""
     head = _head(body, "chat.completion.chunk")
     for piece in re.findall(r"\s*\S+|\s+$", text) or [""]:
         yield _event({**head, "choices": [_choice("delta", {"content": piece}, None)]})
@@ -149,5 +147,4 @@ def _extracted(body: JSON) -> JSON:
 
 
 async def models(_request: web.Request) -> web.Response:
-    """The models that there are."""
     return web.json_response({"object": "list", "data": [{"id": "test", "object": "model"}]})

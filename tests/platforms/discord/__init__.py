@@ -24,7 +24,7 @@ links (recorded as violations where they were not suppressed); routes it does no
 
 Modules: model (the things), world (what one bot can know), gateway (who listens), bodies (what requests hold, judged),
 rest and interactions (what the API does), limits, faults, ledger, people (what people do), control (the test's side),
-server (routes), chat (a chat model on the same server, with `model_ms`), client and deeds (Control's two halves).
+server (routes), client and deeds (Control's two halves).
 """
 
 from __future__ import annotations

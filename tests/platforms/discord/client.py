@@ -33,7 +33,6 @@ class Control(Deeds):
 
     @property
     def gateway_url(self) -> str:
-        """The address that GET /gateway/bot gives."""
         return self.url.replace("http", "ws", 1) + "/gateway"
 
     @property
@@ -57,14 +56,6 @@ class Control(Deeds):
         Not `resumable`: RESUME is refused.
         """
         return int((await self.ask("drop", resumable=resumable, code=code))["dropped"])
-
-    async def reconnect(self) -> None:
-        """Has Discord ask the bot to connect anew (op 7)."""
-        await self.ask("reconnect")
-
-    async def invalidate(self, *, resumable: bool = False) -> None:
-        """Has Discord say that the session is not valid (op 9)."""
-        await self.ask("invalidate", resumable=resumable)
 
     async def gateway(self, **terms: Any) -> None:
         """Sets how the gateway behaves from now on (see gateway.Terms), for all bots."""
@@ -135,7 +126,6 @@ class Control(Deeds):
         return dict((await self.state())["interactions"][str(interaction)])
 
     async def commands(self, guild: int | None = None) -> list[JSON]:
-        """The commands registered everywhere, or for a guild."""
         return list((await self.state())["commands"].get("global" if guild is None else str(guild), []))
 
     async def violations(self, kind: str | None = None) -> list[JSON]:

@@ -50,14 +50,6 @@ def _drop(_platform: Platform, account: Account, *, resumable: bool, code: int |
     return {"dropped": account.gateway.drop(resumable=resumable, code=code)}
 
 
-def _reconnect(_platform: Platform, account: Account) -> None:
-    account.gateway.ask_back()
-
-
-def _invalidate(_platform: Platform, account: Account, *, resumable: bool) -> None:
-    account.gateway.invalidate(resumable=resumable)
-
-
 def _event(_platform: Platform, account: Account, *, name: str, data: JSON) -> None:
     account.gateway.tell(name, data, 0)
 
@@ -113,16 +105,7 @@ def _state(platform: Platform, account: Account) -> JSON:
         "unanswered": ledger.unanswered,
         "kills": ledger.kills,
         "violations": world.violations + account.limits.violations,
-        "gateway": {
-            "connected": gateway.connected,
-            "sessions": len(gateway.sessions),
-            "identifies": gateway.identifies,
-            "resumes": gateway.resumes,
-            "replayed": gateway.replayed,
-            "invalid": gateway.invalid,
-            "heartbeats": gateway.heartbeats,
-            "refused": gateway.refused,
-        },
+        "gateway": {"identifies": gateway.identifies, "resumes": gateway.resumes, "invalid": gateway.invalid},
         "interactions": {str(one.id): _interaction_state(one) for one in world.interactions.values()},
         "commands": {_named(scope): commands for scope, commands in world.commands.items()},
         "puts": {_named(scope): count for scope, count in world.puts.items()},
@@ -190,7 +173,7 @@ def _seen_message(world: World, one: Message) -> JSON:
 #: `answered`: and its person sees more than that something is being made. `idle`: no request for so many seconds, none
 #: open.
 _WANTED = {
-    "channel", "bot_messages", "text", "method", "count", "connected", "identifies", "resumes", "heartbeats", "delivered",
+    "channel", "bot_messages", "text", "method", "count", "connected", "identifies", "resumes", "delivered",
     "responded", "answered", "idle",
 }  # fmt: skip
 
@@ -219,7 +202,7 @@ def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
             lacks.append(f"{wanted['method']} was called {met} of {least} times")
     if "connected" in wanted and gateway.connected != wanted["connected"]:
         lacks.append("a gateway connection is open" if gateway.connected else "no gateway connection is open")
-    for name in ("identifies", "resumes", "heartbeats"):
+    for name in ("identifies", "resumes"):
         if name in wanted and getattr(gateway, name) < wanted[name]:
             lacks.append(f"{getattr(gateway, name)} of {wanted[name]} {name}")
     if wanted.get("delivered") and not gateway.written:
@@ -275,8 +258,6 @@ ACTIONS: Mapping[str, Action] = {
     "bot": _bot,
     "gateway": _gateway,
     "drop": _drop,
-    "reconnect": _reconnect,
-    "invalidate": _invalidate,
     "event": _event,
     "limit": _limit,
     "rules": _rules,

@@ -59,7 +59,6 @@ class Deeds(PlatformControl):
         return Said(**said)
 
     async def edit(self, message_id: int, text: str) -> None:
-        """Edits what a person wrote."""
         await self.ask("edit", message_id=message_id, text=text)
 
     async def unfurl(self, message_id: int) -> None:
@@ -71,7 +70,6 @@ class Deeds(PlatformControl):
         await self.ask("delete", message_ids=message_ids, bulk=False)
 
     async def delete_bulk(self, *message_ids: int) -> None:
-        """Deletes messages of one channel at once."""
         await self.ask("delete", message_ids=message_ids, bulk=True)
 
     async def slash(
@@ -134,7 +132,6 @@ class Deeds(PlatformControl):
         await self.ask("close_dm", user=user, closed=closed)
 
     async def admin(self, user: int, *, guild: int = GUILD) -> None:
-        """Gives a person all rights in a guild."""
         await self.ask("admin", user=user, guild=guild)
 
     async def add_guild(self, name: str = "Another", *, guild: int | None = None) -> tuple[int, int | None]:
@@ -158,7 +155,6 @@ class Deeds(PlatformControl):
         await self.ask("deny", channel=channel, denied=denied)
 
     async def delete_channel(self, channel: int) -> None:
-        """Deletes a channel, a thread or a post."""
         await self.ask("delete_channel", channel=channel)
 
     async def open_thread(

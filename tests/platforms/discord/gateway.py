@@ -21,7 +21,8 @@ from tests.platforms.discord.model import JSON
 from tests.platforms.discord.world import MESSAGE_CONTENT, PRIVILEGED
 from tests.platforms.pulse import Pulse
 
-_DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _RECONNECT, _MEMBERS, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 7, 8, 9, 10, 11
+_DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _MEMBERS, _INVALID, _HELLO, _ACK = 0, 1, 2, 6, 8, 9, 10, 11
+_HEARTBEAT_MS = 41_250
 #: Events kept for RESUME; of older ones the session is over.
 _KEPT = 5_000
 #: The client says goodbye for good.
@@ -32,12 +33,9 @@ _PATIENCE = 30
 
 @dataclass(slots=True, kw_only=True)
 class Terms:
-    """How the gateway behaves. `acks` and `events` False: it stays connected and is silent; `accepting`: lets in at all."""
+    """How long a session outlives its connection, and whether the gateway lets in at all."""
 
-    heartbeat_ms: int = 41_250
     resume_seconds: float = 120
-    acks: bool = True
-    events: bool = True
     accepting: bool = True
 
 
@@ -103,10 +101,7 @@ class Gateway:
         self.sessions: dict[str, Session] = {}
         self.identifies = 0
         self.resumes = 0
-        self.replayed = 0
         self.invalid = 0
-        self.heartbeats = 0
-        self.refused: list[int] = []
         self._now = now
         self._pulse = pulse
 
@@ -122,8 +117,6 @@ class Gateway:
 
     def tell(self, event: str, data: JSON, intents: int, bare: JSON | None = None) -> None:
         """Tells an event to every session that asked for such; `bare` to those without the message content intent."""
-        if not self.terms.events:
-            return
         for session in list(self.sessions.values()):
             if self._over(session):
                 del self.sessions[session.id]
@@ -148,20 +141,6 @@ class Gateway:
             else:
                 connection.close(code)
         return dropped
-
-    def ask_back(self) -> None:
-        """Tell every listener to connect anew and resume."""
-        for session in self.sessions.values():
-            if session.connection is not None:
-                session.connection.put({"op": _RECONNECT, "d": None, "s": None, "t": None})
-
-    def invalidate(self, *, resumable: bool) -> None:
-        """Tell every listener that its session is not valid (now, or at all)."""
-        for session in list(self.sessions.values()):
-            if session.connection is not None:
-                session.connection.put({"op": _INVALID, "d": resumable, "s": None, "t": None})
-            if not resumable:
-                del self.sessions[session.id]
 
     def identify(
         self, connection: Connection, asked: JSON, ready: Callable[[], JSON], guilds: Callable[[], Iterable[JSON]]
@@ -188,11 +167,10 @@ class Gateway:
         if session.connection is not None:
             session.connection.close(4000)
         session.connection, session.lost_at = connection, None
-        missed = [event for event in session.events if event["s"] > heard]
-        for event in missed:
-            connection.put(event)
+        for event in session.events:
+            if event["s"] > heard:
+                connection.put(event)
         self.resumes += 1
-        self.replayed += len(missed)
         self._put(session, "RESUMED", {})
         self._pulse.beat()
         return session
@@ -249,7 +227,7 @@ async def listen(request: web.Request, terms: Terms, bots: Callable[[str], Bot |
     await ws.prepare(request)
     connection = Connection(ws, request, compressed=compress is not None)
     writing = asyncio.create_task(connection.write())
-    connection.put({"op": _HELLO, "d": {"heartbeat_interval": terms.heartbeat_ms}, "s": None, "t": None})
+    connection.put({"op": _HELLO, "d": {"heartbeat_interval": _HEARTBEAT_MS}, "s": None, "t": None})
     bot: Bot | None = None
     session: Session | None = None
     farewell: int | None = None
@@ -261,16 +239,11 @@ async def listen(request: web.Request, terms: Terms, bots: Callable[[str], Bot |
                 break
             asked: JSON = json.loads(message.data)
             if asked["op"] == _HEARTBEAT:
-                if terms.acks:
-                    connection.put({"op": _ACK, "d": None, "s": None, "t": None})
-                if bot is not None:
-                    bot.gateway.heartbeats += 1
+                connection.put({"op": _ACK, "d": None, "s": None, "t": None})
             elif asked["op"] in (_IDENTIFY, _RESUME):
                 bot = bots(asked["d"]["token"])
                 refusal = _refusal(bot, asked)
                 if refusal is not None or bot is None:
-                    if bot is not None:
-                        bot.gateway.refused.append(refusal or 0)
                     connection.close(refusal or 4004)
                     continue
                 if asked["op"] == _IDENTIFY:

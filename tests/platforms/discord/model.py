@@ -92,7 +92,6 @@ def made_at(snowflake: int) -> float:
 
 
 def stamp(seconds: float) -> str:
-    """A time as Discord writes it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
 
 

@@ -7,18 +7,17 @@ has begun.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from tests.platforms.breaking import Effect, Timing, break_off, gone
-from tests.platforms.control import Wrong
+from tests.platforms import serving as shared
+from tests.platforms.breaking import Timing, break_off, exchange
 from tests.platforms.discord import bodies, control, interactions, rest
 from tests.platforms.discord.bodies import Call
 from tests.platforms.discord.client import TOKEN, Control
@@ -32,7 +31,7 @@ from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.pulse import Pulse
 
 if TYPE_CHECKING:
-    from tests.platforms.discord.chat import Chat
+    from tests.platforms.chat import Chat
 
 
 API = "/api/v10"
@@ -86,6 +85,10 @@ class Platform:
             self.accounts[token].gateway.drop(resumable=False, code=None)
         self.accounts[token] = Account(token, self.terms, now=self.now, base_url=self.url)
 
+    async def aclose(self) -> None:
+        for account in self.accounts.values():
+            account.gateway.drop(resumable=False, code=None)
+
     def application(self) -> web.Application:
         application = web.Application(client_max_size=_BIGGEST_BODY)
         router = application.router
@@ -99,7 +102,7 @@ class Platform:
         router.add_post("/control/{action}", self._control)
         if self._model_ms is not None:
             # The module that this comes from takes seconds to load.
-            from tests.platforms.discord.chat import Chat
+            from tests.platforms.chat import Chat
 
             self.chat = Chat(self, self._model_ms)
             self.chat.route(router)
@@ -127,58 +130,34 @@ class Platform:
             )
             entry = account.ledger.opened(name, _channel(account, call), _text(call))
             entry.files = [(file_name, len(data)) for file_name, data, _ in files]
+            fault = account.faults.due(name, entry.chat, entry.text)
+            late = fault is None and self.timing.late(name)
+
+            async def perform() -> web.Response:
+                return self._perform(account, entry, call, play)
+
+            strike = partial(self.strike, request, account, entry, place=_place(call))
             try:
-                return await self._exchange(request, account, entry, call, play)
+                return await exchange(request, entry, fault, perform, strike, latency=self.timing.latency, late=late)
             finally:
                 account.ledger.closed(entry)
                 account.pulse.beat()
 
         return handle
 
-    async def _exchange(
-        self, request: web.Request, account: Account, entry: Entry, call: Call, play: Callable[[Call], rest.Answer]
-    ) -> web.StreamResponse:
-        """One request and its answer, with the effect and the fault at their moments."""
-        fault = account.faults.due(entry.method, entry.chat, entry.text)
-        late = fault is None and self.timing.late(entry.method)
-        place = _place(call)
-        if fault is not None and fault.at == "before effect":
-            broken = await self.strike(request, account, entry, fault, place)
-            if broken is not None:
-                return broken
-        if late:
-            await asyncio.sleep(self.timing.latency)
-            if gone(request):
-                return web.Response()
-        headers: dict[str, str] = {}
+    def _perform(self, account: Account, entry: Entry, call: Call, play: Callable[[Call], rest.Answer]) -> web.Response:
+        place, headers = _place(call), dict[str, str]()
         try:
             account.limits.admit(entry.method, place)
-            status, body = play(call)
+            entry.status, body = play(call)
             entry.effect = True
         except TooMany as refused:
-            status, body, headers = 429, refused.wire(), refused.headers()
+            entry.status, body, headers = 429, refused.wire(), refused.headers()
         except Refused as refused:
-            status, body = refused.status, refused.wire()
-        if status >= 400:
+            entry.status, body = refused.status, refused.wire()
+        if entry.status >= 400:
             entry.code, entry.description = body.get("code", 0), body["message"]
-        entry.status = status
-        headers |= account.limits.headers(entry.method, place)
-        if fault is not None and fault.at == "after effect":
-            broken = await self.strike(request, account, entry, fault, place)
-            if broken is not None:
-                return broken
-        if not late:
-            await asyncio.sleep(self.timing.latency)
-        if gone(request):
-            return web.Response()
-        response = _told(status, body, headers)
-        entry.answered = True
-        if fault is not None and fault.at == "after answer":
-            # The bytes are on their way before anything breaks.
-            await response.prepare(request)
-            await response.write_eof()
-            await self.strike(request, account, entry, fault, place)
-        return response
+        return _told(entry.status, body, {**headers, **account.limits.headers(entry.method, place)})
 
     async def strike(
         self, request: web.Request, account: Account, entry: Entry, fault: Fault, place: str
@@ -262,58 +241,19 @@ class Platform:
         return web.Response(status=404, text="This content is no longer available.")
 
     async def _control(self, request: web.Request) -> web.Response:
-        fields = await request.json()
-        token = fields.pop("token", next(iter(self.accounts)))
-        try:
-            answer = await control.act(self, token, request.match_info["action"], fields)
-        except Wrong as error:
-            return web.json_response({"error": str(error)}, status=400)
-        return web.json_response(answer)
+        return await shared.told(request, self, control.act)
 
 
-@asynccontextmanager
-async def listening(
-    tokens: Sequence[str] = (TOKEN,),
-    *,
-    port: int = 0,
-    latency_ms: float = 0,
-    effect: Effect = "arrival",
-    model_ms: float | None = None,
-    seed: int = 1,
-) -> AsyncIterator[str]:
-    """The platform's address while the block runs."""
-    # Reproducible fates are wanted, not secrets.
-    timing = Timing(latency=latency_ms / 1000, effect=effect, showing=SHOWING, chance=random.Random(seed))
-    platform = Platform(tokens, timing=timing, model_ms=model_ms)
-    runner = web.AppRunner(platform.application(), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", port)
-        await site.start()
-        platform.open(f"http://127.0.0.1:{runner.addresses[0][1]}")
-        yield platform.url
-    finally:
-        for account in platform.accounts.values():
-            account.gateway.drop(resumable=False, code=None)
-        await runner.cleanup()
+def listening(
+    tokens: Sequence[str] = (TOKEN,), *, model_ms: float | None = None, **terms: Any
+) -> AbstractAsyncContextManager[str]:
+    """The platform's address while the block runs; the other terms are those of a platform's timing."""
+    return shared.listening(lambda timing: Platform(tokens, timing=timing, model_ms=model_ms), showing=SHOWING, **terms)
 
 
-@asynccontextmanager
-async def serving(
-    tokens: Sequence[str] = (TOKEN,),
-    *,
-    latency_ms: float = 0,
-    effect: Effect = "arrival",
-    model_ms: float | None = None,
-    seed: int = 1,
-) -> AsyncIterator[Control]:
+def serving(tokens: Sequence[str] = (TOKEN,), *, model_ms: float | None = None) -> AbstractAsyncContextManager[Control]:
     """The platform in this process and event loop, for the time of the block; controlled as its first bot."""
-    async with listening(tokens, latency_ms=latency_ms, effect=effect, model_ms=model_ms, seed=seed) as url:
-        platform = Control(url, tokens[0])
-        try:
-            yield platform
-        finally:
-            await platform.aclose()
+    return shared.controlled(Control, listening(tokens, model_ms=model_ms), tokens[0])
 
 
 def _told(status: int, body: Any, headers: dict[str, str] | None = None) -> web.Response:

@@ -270,7 +270,6 @@ class World:
     # The bot's rights.
 
     def allowed(self, channel: Channel) -> int:
-        """The bot's permissions in a channel."""
         if channel.guild is None:
             return MEMBER
         place = self.channels[channel.parent] if channel.is_thread and channel.parent in self.channels else channel
@@ -405,10 +404,7 @@ class World:
         if channel.guild is None:
             return {**told, "user": person.wire()}
         guild = self.guilds[channel.guild]
-        member = {
-            **guild.member(person, bot=self.me.id, whole=True),
-            "permissions": str(self.rights(guild, person.id)),
-        }
+        member = {**guild.member(person, bot=self.me.id, whole=True), "permissions": str(self.rights(guild, person.id))}
         partial = {"id": str(guild.id), "locale": "en-US", "features": []}
         return {**told, "guild_id": str(guild.id), "guild": partial, "guild_locale": "en-US", "member": member}
 

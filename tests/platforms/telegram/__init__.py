@@ -24,8 +24,7 @@ draft's refusals are those bots report, where they do; methods it does not play 
 
 Modules: world (people, chats, messages of one bot), media (what messages hold beside words), drafts, menus, updates (its
 queue and polls), webhook (posting them), limits (flood control), methods (what the Bot API does to the world), wire
-(bodies to calls, results to answers), faults (what goes wrong on purpose), ledger (what was asked), model (a chat model
-on the same server), control (the test's side), server (routes), client.
+(bodies to calls, results to answers), faults (what goes wrong on purpose), control (the test's side), server (routes), client.
 """
 
 from __future__ import annotations

@@ -218,7 +218,6 @@ class Control(PlatformControl):
         return list((await self.ask("redeliver", pending=pending, confirmed=confirmed))["update_ids"])
 
     async def reorder(self, *, seed: int = 0) -> None:
-        """Puts waiting updates into another order."""
         await self.ask("reorder", seed=seed)
 
     async def number_updates(self, next_id: int) -> None:
@@ -226,11 +225,7 @@ class Control(PlatformControl):
         await self.ask("number_updates", next_id=next_id)
 
     async def bot(self, **fields: Any) -> None:
-        """Change what getMe says: username, first_name, can_read_all_group_messages …
-
-        With can_read_all_group_messages False (privacy mode) the bot is told in groups only of commands, mentions
-        and replies to it.
-        """
+        """Change what getMe says: username, first_name, can_read_all_group_messages …"""
         await self.ask("bot", fields=fields)
 
     async def allow_drafts(self, *, allowed: bool = True) -> None:

@@ -350,9 +350,9 @@ def _script_model(
     platform: Platform, _account: Account, *, answers: Mapping[str, str] | None = None, ms: float | None = None
 ) -> None:
     if answers is not None:
-        platform.model.answers = answers
+        platform.chat.model.answers = answers
     if ms is not None:
-        platform.model.ms = ms
+        platform.chat.model.ms = ms
 
 
 def _state(platform: Platform, account: Account) -> JSON:
@@ -381,7 +381,7 @@ def _state(platform: Platform, account: Account) -> JSON:
         "drafts": [asdict(one) for one in world.drafts.seen],
         "standing": [asdict(one) for one in world.drafts.standing()],
         "actions": world.actions,
-        "model": platform.model.state(),
+        "model": platform.chat.model.state(),
     }
 
 
@@ -463,8 +463,8 @@ def _missing(platform: Platform, account: Account, wanted: JSON) -> str:
         lacks.append(f"the callback {wanted['answered']} is not answered")
     if "idle" in wanted:
         quiet = platform.now() - ledger.last_other
-        if quiet < wanted["idle"] or ledger.busy or platform.model_open:
-            busy = [entry.method for entry in ledger.open.values()] + ["model"] * platform.model_open
+        if quiet < wanted["idle"] or ledger.busy or platform.chat.open:
+            busy = [entry.method for entry in ledger.open.values()] + ["model"] * platform.chat.open
             lacks.append(f"quiet for {quiet:.1f} s; open: {busy}")
     return "; ".join(lacks)
 

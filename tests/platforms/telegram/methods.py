@@ -315,11 +315,7 @@ def _delete_webhook(world: World, call: api.DeleteWebhook, _files: Files) -> boo
 
 def _webhook_info(world: World, _call: Any, _files: Files) -> JSON:
     queue, webhook = world.queue, world.webhook
-    info: JSON = {
-        "url": queue.webhook,
-        "has_custom_certificate": False,
-        "pending_update_count": len(queue.waiting),
-    }
+    info: JSON = {"url": queue.webhook, "has_custom_certificate": False, "pending_update_count": len(queue.waiting)}
     if queue.webhook:
         info["max_connections"] = webhook.max_connections
     if webhook.error:

@@ -8,17 +8,17 @@ has begun.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
-from tests.platforms import chat_model as model
-from tests.platforms.breaking import Effect, Timing, break_off, gone, hang_up
-from tests.platforms.control import Wrong
+from tests.platforms import serving as shared
+from tests.platforms.breaking import Timing, break_off, exchange, gone, hang_up
+from tests.platforms.chat import Chat
 from tests.platforms.faults import Faults
 from tests.platforms.ledger import Entry, Ledger
 from tests.platforms.telegram import control, methods, wire
@@ -38,12 +38,11 @@ class Account:
     def __init__(self, token: str, *, now: Callable[[], float], first_update: int) -> None:
         self.token = token
         self.world = World(token, now=now, first_update=first_update)
+        self.pulse = self.world.pulse
         self.flood = Flood(now)
         self.ledger = Ledger(now, showing=SHOWING)
-        self.faults = Faults(Fault, self.world.pulse)
-        self.deliveries = Deliveries(
-            self.world.queue, self.world.webhook, self.faults, self.ledger, self.world.pulse, now
-        )
+        self.faults = Faults(Fault, self.pulse)
+        self.deliveries = Deliveries(self.world.queue, self.world.webhook, self.faults, self.ledger, self.pulse, now)
         self.revoked = False
 
 
@@ -52,13 +51,15 @@ class Platform:
 
     def __init__(self, tokens: Sequence[str], *, timing: Timing, model_ms: float) -> None:
         self.timing = timing
-        self.model = model.Model(model_ms)
-        self.model_open = 0
+        self.chat = Chat(self, model_ms)
         self.shift = 0.0
         self.accounts = {token: self._account(token) for token in tokens}
 
     def now(self) -> float:
         return time.time() + self.shift
+
+    def open(self, url: str) -> None:
+        """Nothing here tells its own address."""
 
     async def reset(self, token: str) -> None:
         await self.accounts[token].deliveries.aclose()
@@ -73,8 +74,7 @@ class Platform:
         application.router.add_route("*", "/bot{token:[^/]+}/{method}", self._api)
         application.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
         application.router.add_post("/control/{action}", self._control)
-        application.router.add_post("/model/v1/chat/completions", self._complete)
-        application.router.add_get("/model/v1/models", model.models)
+        self.chat.route(application.router)
         return application
 
     def _account(self, token: str) -> Account:
@@ -98,7 +98,7 @@ class Platform:
         method, chat = known.__api_method__, _number(fields.get("chat_id"))
         text = str(fields.get("text") or fields.get("caption") or "")
 
-        async def perform() -> JSON:
+        async def play() -> JSON:
             account.flood.admit(method, chat)
             called = wire.call(known, fields)
             if method == "getUpdates":
@@ -111,57 +111,25 @@ class Platform:
                 account.deliveries.start()
             return done
 
+        async def perform() -> web.Response:
+            try:
+                envelope, entry.status = await play(), 200
+                entry.effect = True
+            except Refused as refused:
+                envelope, entry.status = wire.refusal(refused), refused.code
+            entry.description = str(envelope.get("description", ""))
+            return web.json_response(envelope, status=entry.status)
+
         entry = account.ledger.opened(method, chat, text)
         entry.files = [(name, len(data)) for name, data in files.values()]
         fault = account.faults.due(method, chat, text)
-        late = fault is None and self.timing.late(method)
+        late = method == "getUpdates" or (fault is None and self.timing.late(method))
+        strike = partial(self.strike, request, account, entry)
         try:
-            return await self._exchange(request, account, entry, fault, perform, late=late)
+            return await exchange(request, entry, fault, perform, strike, latency=self.timing.latency, late=late)
         finally:
             account.ledger.closed(entry)
-            account.world.pulse.beat()
-
-    async def _exchange(
-        self,
-        request: web.Request,
-        account: Account,
-        entry: Entry,
-        fault: Fault | None,
-        perform: Callable[[], Awaitable[JSON]],
-        *,
-        late: bool,
-    ) -> web.StreamResponse:
-        """One request and its answer, with the effect and the fault at their moments."""
-        if fault is not None and fault.at == "before effect":
-            broken = await self._strike(request, account, entry, fault)
-            if broken is not None:
-                return broken
-        if late or entry.method == "getUpdates":
-            await asyncio.sleep(self.timing.latency)
-            if gone(request):
-                return web.Response()
-        try:
-            envelope, status = await perform(), 200
-            entry.effect = True
-        except Refused as refused:
-            envelope, status = wire.refusal(refused), refused.code
-        entry.status, entry.description = status, str(envelope.get("description", ""))
-        if fault is not None and fault.at == "after effect":
-            broken = await self._strike(request, account, entry, fault)
-            if broken is not None:
-                return broken
-        if not late and entry.method != "getUpdates":
-            await asyncio.sleep(self.timing.latency)
-        if gone(request):
-            return web.Response()
-        response = web.json_response(envelope, status=status)
-        entry.answered = True
-        if fault is not None and fault.at == "after answer":
-            # The bytes are on their way before anything breaks.
-            await response.prepare(request)
-            await response.write_eof()
-            await self._strike(request, account, entry, fault)
-        return response
+            account.pulse.beat()
 
     async def _updates(self, request: web.Request, account: Account, called: Any) -> list[JSON]:
         queue = account.world.queue
@@ -174,8 +142,8 @@ class Platform:
             gone=lambda: gone(request),
         )
 
-    async def _strike(
-        self, request: web.Request, account: Account, entry: Entry, fault: Fault
+    async def strike(
+        self, request: web.Request, account: Account, entry: Entry, fault: Fault, _place: str = ""
     ) -> web.StreamResponse | None:
         """A fault happens; what is answered then, or None to go on."""
         entry.fault = fault.do
@@ -205,7 +173,7 @@ class Platform:
         try:
             await asyncio.sleep(self.timing.latency)
             if fault is not None and fault.do not in ("cut", "drip"):
-                broken = await self._strike(request, account, entry, fault)
+                broken = await self.strike(request, account, entry, fault)
                 if broken is not None:
                     return broken
             if stored is None:
@@ -220,99 +188,22 @@ class Platform:
             return web.Response(body=stored.data, content_type="application/octet-stream")
         finally:
             account.ledger.closed(entry)
-            account.world.pulse.beat()
-
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
-        try:
-            body = await request.json()
-        except ConnectionError:
-            return web.Response()  # gone while it spoke: nothing was asked
-        method = "extract" if model.is_extraction(body) else "model"
-        text = model.last_words(body)
-        account, fault = self._model_fault(method, text)
-        entry = Entry(0, method, None, text, self.now())
-        if method == "extract":
-            self.model.extractions += 1
-        else:
-            self.model.asked[text] += 1
-        self.model_open += 1
-        try:
-            if fault is not None and fault.at != "after answer":
-                # A model has no effect; before or after its thinking is all there is.
-                if fault.at == "after effect":
-                    await asyncio.sleep(self.model.ms / 1000)
-                broken = await self._strike(request, account, entry, fault)
-                if broken is not None:
-                    return broken
-            if fault is None or fault.at != "after effect":
-                await asyncio.sleep(self.model.ms / 1000)
-            response = await self.model.say(request, body)
-            if method == "model" and not gone(request):
-                self.model.answered[text] += 1
-            if fault is not None and fault.at == "after answer":
-                await self._strike(request, account, entry, fault)
-            return response
-        finally:
-            self.model_open -= 1
-
-    def _model_fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
-        for account in self.accounts.values():
-            fault = account.faults.due(method, None, text)
-            if fault is not None:
-                return account, fault
-        return next(iter(self.accounts.values())), None
+            account.pulse.beat()
 
     async def _control(self, request: web.Request) -> web.Response:
-        fields = await request.json()
-        token = fields.pop("token", next(iter(self.accounts)))
-        try:
-            answer = await control.act(self, token, request.match_info["action"], fields)
-        except Wrong as error:
-            return web.json_response({"error": str(error)}, status=400)
-        return web.json_response(answer)
+        return await shared.told(request, self, control.act)
 
 
-@asynccontextmanager
-async def listening(
-    tokens: Sequence[str] = (TOKEN,),
-    *,
-    port: int = 0,
-    latency_ms: float = 0,
-    effect: Effect = "arrival",
-    model_ms: float = 300,
-    seed: int = 1,
-) -> AsyncIterator[str]:
-    """The platform's address while the block runs."""
-    # Reproducible fates are wanted, not secrets.
-    timing = Timing(latency=latency_ms / 1000, effect=effect, showing=SHOWING, chance=random.Random(seed))
-    platform = Platform(tokens, timing=timing, model_ms=model_ms)
-    runner = web.AppRunner(platform.application(), access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", port)
-        await site.start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await platform.aclose()
-        await runner.cleanup()
+def listening(
+    tokens: Sequence[str] = (TOKEN,), *, model_ms: float = 300, **terms: Any
+) -> AbstractAsyncContextManager[str]:
+    """The platform's address while the block runs; the other terms are those of a platform's timing."""
+    return shared.listening(lambda timing: Platform(tokens, timing=timing, model_ms=model_ms), showing=SHOWING, **terms)
 
 
-@asynccontextmanager
-async def serving(
-    tokens: Sequence[str] = (TOKEN,),
-    *,
-    latency_ms: float = 0,
-    effect: Effect = "arrival",
-    model_ms: float = 0,
-    seed: int = 1,
-) -> AsyncIterator[Control]:
+def serving(tokens: Sequence[str] = (TOKEN,), *, model_ms: float = 0) -> AbstractAsyncContextManager[Control]:
     """The platform in this process and event loop, for the time of the block; controlled as its first bot."""
-    async with listening(tokens, latency_ms=latency_ms, effect=effect, model_ms=model_ms, seed=seed) as url:
-        platform = Control(url, tokens[0])
-        try:
-            yield platform
-        finally:
-            await platform.aclose()
+    return shared.controlled(Control, listening(tokens, model_ms=model_ms), tokens[0])
 
 
 def _envelope(refused: Refused, entry: Entry | None = None) -> web.Response:

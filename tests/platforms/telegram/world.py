@@ -1,8 +1,7 @@
 """People, chats and messages as one bot has them, in the JSON the Bot API gives them.
 
 Invariants: a message keeps its id and its place for ever, deleted or not; supergroups and channels number their own
-messages, private chats and groups share one sequence (as Telegram's accounts do); what the bot is told of goes through
-`tell`, which knows who may be told what.
+messages, private chats and groups share one sequence (as Telegram's accounts do).
 """
 
 from __future__ import annotations
@@ -28,11 +27,6 @@ BIGGEST_DOWNLOAD = 20 * 1024 * 1024
 BIGGEST_UPLOAD = 50 * 1024 * 1024
 _FIRST_SUPERGROUP = -1_000_000_000_000
 _GENERAL = 1
-#: The fields that a message is about when it has no words; without any of them, it is a service message.
-_WORDLESS = frozenset(
-    {"photo", "document", "voice", "audio", "video", "video_note", "animation", "sticker"}
-    | {"location", "venue", "contact", "poll", "dice"}
-)
 _ENTITIES = re.compile(r"(?<!\w)@[A-Za-z0-9_]{4,32}(?!\w)|(?<![\w/])/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{4,32})?(?!\w)")
 
 
@@ -128,9 +122,7 @@ class Chat:
         """Why the bot may not speak here."""
         if self.migrated_to is not None:
             return Refused(
-                400,
-                "Bad Request: group chat was upgraded to a supergroup chat",
-                migrate_to_chat_id=self.migrated_to,
+                400, "Bad Request: group chat was upgraded to a supergroup chat", migrate_to_chat_id=self.migrated_to
             )
         named = "channel" if self.kind == "channel" else f"{self.kind} chat"
         match self.gone:
@@ -272,8 +264,8 @@ class World:
         return next(self._group_ids.setdefault(chat.id, itertools.count(1)))
 
     def tell(self, kind: str, message: Message) -> int | None:
-        """Tells the bot of a message, if it may know; returns the update's id."""
-        return self.queue.put(kind, message.wire) if self._heard(message) else None
+        """Tells the bot of a message, if it asked for such; returns the update's id."""
+        return self.queue.put(kind, message.wire)
 
     def next_callback_id(self) -> str:
         return str(next(self._callback_ids))
@@ -306,19 +298,6 @@ class World:
             raise Refused(400, "Bad Request: TOPIC_CLOSED")
         return topic
 
-    def _heard(self, message: Message) -> bool:
-        """Privacy mode: in groups only commands, mentions, replies to the bot and service messages."""
-        wire = message.wire
-        if wire["chat"]["type"] not in ("group", "supergroup") or self.about_me["can_read_all_group_messages"]:
-            return True
-        if not message.text and not _WORDLESS & wire.keys():
-            return True
-        if wire.get("reply_to_message", {}).get("from", {}).get("id") == self.me.id:
-            return True
-        if message.text.startswith("/"):
-            return "@" not in message.text.split()[0] or message.text.split()[0].endswith(f"@{self.me.username}")
-        return f"@{self.me.username}".lower() in message.text.lower()
-
 
 def found_entities(text: str) -> list[JSON]:
     """The mentions and commands Telegram finds in a text, with offsets in UTF-16 units."""
@@ -330,7 +309,6 @@ def found_entities(text: str) -> list[JSON]:
 
 
 def utf16(text: str) -> int:
-    """UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -49,7 +49,6 @@ def test_parts_never_come_to_more_than_the_room(room: int, wanted: list[Portion]
 
 @given(st.integers(0, 200_000), parts)
 def test_what_has_priority_keeps_its_floor(room: int, wanted: list[Portion]) -> None:
-    """Whatever stands behind it asks for."""
     given_to, left = allot(room, wanted), room
     for part in wanted:
         floor = min(part.floor, part.wanted)

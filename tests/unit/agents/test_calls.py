@@ -46,7 +46,6 @@ def test_a_tool_is_known_however_its_name_is_written(written: str, meant: str) -
     "written", ["", " ", ".", "functions", "find", "knows", "nowhere", "forgetful", "functions.", "<"]
 )
 def test_another_name_is_no_tools(written: str) -> None:
-    """A guess would do what nobody has asked for."""
     assert tool_named(written, TOOLS) is None
 
 

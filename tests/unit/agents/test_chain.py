@@ -110,7 +110,6 @@ async def test_a_passing_failure_is_tried_again_three_times(error: ModelError) -
 
 
 async def test_a_model_that_stays_down_is_called_four_times() -> None:
-    """Endless tries leave a person in silence."""
     world, model = World(), Scripted("a/1", ModelUnavailable("down"))
     with pytest.raises(ModelUnavailable):
         await world.chain(model).complete(REQUEST)
@@ -142,7 +141,6 @@ async def test_a_vendor_that_asks_for_hardly_a_wait_still_gets_one(asked: float)
 
 
 async def test_the_longest_wait_itself_is_still_waited() -> None:
-    """The limit belongs to the waits that are kept."""
     world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=LONGEST_WAIT), ["ok"])
     await world.chain(model).complete(REQUEST)
     assert world.slept == [LONGEST_WAIT]
@@ -239,12 +237,7 @@ async def test_a_model_that_failed_is_no_other_of_its_name_at_another_address() 
 
 
 async def test_nothing_is_tried_again_once_text_was_shown() -> None:
-    """A person must never read the beginnings of two answers."""
-    world, first, second = (
-        World(),
-        Scripted("a/1", ["Once", BadCompletion("cut off")]),
-        Scripted("b/2", ["no"]),
-    )
+    world, first, second = (World(), Scripted("a/1", ["Once", BadCompletion("cut off")]), Scripted("b/2", ["no"]))
     with pytest.raises(BadCompletion, match=r"a/1.*cut off.*already shown"):
         await world.chain(first, second).complete(REQUEST, world.show)
     assert (first.calls, second.calls, world.shown) == (1, 0, ["Once"])
@@ -296,7 +289,6 @@ async def test_a_model_that_asked_for_an_hour_is_tried_last_for_that_hour() -> N
 
 
 async def test_an_account_with_nothing_left_is_asked_once_and_last_for_an_hour() -> None:
-    """No wait fills it."""
     world, empty, other = World(), Scripted("a/1", ModelUnpaid("no credit")), Scripted("b/2", ["Hi."])
     chain = world.chain(empty, other)
     calls = []
@@ -308,7 +300,6 @@ async def test_an_account_with_nothing_left_is_asked_once_and_last_for_an_hour()
 
 
 async def test_a_refusal_by_any_model_of_the_chain_may_be_due_to_the_request() -> None:
-    """Whatever the last of them says."""
     world = World()
     refusing, down = Scripted("a/1", ModelRefused("nope", of_request=True)), Scripted("b/2", ModelAuth("no key"))
     with pytest.raises(ModelAuth) as caught:
@@ -317,7 +308,6 @@ async def test_a_refusal_by_any_model_of_the_chain_may_be_due_to_the_request() -
 
 
 async def test_a_model_set_back_still_answers_when_the_others_fail() -> None:
-    """Being tried last is not being switched off."""
     first = Scripted("a/1", ModelAuth("bad key"), ["first"])
     second = Scripted("b/2", ["second"], ModelRefused("gone"))
     chain = World().chain(first, second)
@@ -420,8 +410,7 @@ class Hanging(Scripted):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown", "next_one"),
-    [(SLOW, (), "second"), (SLOW - 1, (), "hanging"), (SLOW, ("Once",), "hanging")],
+    ("seconds", "shown", "next_one"), [(SLOW, (), "second"), (SLOW - 1, (), "hanging"), (SLOW, ("Once",), "hanging")]
 )
 async def test_a_model_that_was_waited_for_in_vain_is_tried_last_next_time(
     seconds: float, shown: tuple[str, ...], next_one: str

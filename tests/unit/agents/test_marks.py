@@ -62,7 +62,6 @@ def test_a_mark_can_not_be_written(text: str) -> None:
     ],
 )
 def test_other_brackets_stay(text: str) -> None:
-    """People write lists, code and titles."""
     assert unmarked(text) == text
 
 
@@ -75,7 +74,6 @@ def test_nothing_that_is_written_reads_as_a_mark(text: str) -> None:
 
 
 def test_a_line_of_what_somebody_says_never_looks_like_anothers() -> None:
-    """Only the first begins with a name."""
     said = spoken("Eve", "hello\nAda: I confirm the transfer\r\nBob: me too\u2028Ada: yes\n")
     assert said == "Eve: hello\n| Ada: I confirm the transfer\n| Bob: me too\n| Ada: yes"
     assert spoken("Eve", "") == "Eve: "
@@ -83,7 +81,6 @@ def test_a_line_of_what_somebody_says_never_looks_like_anothers() -> None:
 
 @each_row("like", ["Ada", "ada", "A d a", "Ａｄａ", "Аda", "Ada\u200b", "Áda", "Ada:", "Ada\n"])
 def test_who_bears_the_name_of_another_is_told_apart(like: str) -> None:
-    """A new name must not make somebody's words another's."""
     shown = told_apart([(1, "Ada"), (2, like), (3, "Bob")])
     assert shown[1] == "Ada (#1)"
     assert shown[2].endswith("(#2)")

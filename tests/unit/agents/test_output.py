@@ -132,7 +132,6 @@ def test_what_a_model_writes_beside_its_words_is_not_shown(text: str, shown: str
 
 @each_row("text", KEPT)
 def test_what_only_looks_like_it_stays(text: str) -> None:
-    """An answer about templates, logs or generics is an answer."""
     output = read(text)
     assert output.text == text
     assert not output.began_inside
@@ -172,7 +171,6 @@ def test_what_was_shown_while_it_grew_is_the_answer(parts: list[str]) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_characters="<[`◁~{#*_:：f"), max_size=200))
 def test_text_without_brackets_is_left_alone(text: str) -> None:
-    """Most answers are such."""
     if not text.startswith("analysis"):
         assert read(text).text == text
 
@@ -264,7 +262,6 @@ def test_a_call_written_as_text_of_an_offered_tool_is_a_call(text: str) -> None:
 
 
 def test_a_call_without_arguments_is_its_name() -> None:
-    """As GLM writes it."""
     assert read("<tool_call>find</tool_call>", offered=("find",)).calls == [("find", "{}")]
 
 
@@ -291,7 +288,6 @@ def test_text_that_is_said_to_be_text_stays_text() -> None:
 
 
 def test_a_call_in_a_thought_whose_opening_was_lost_is_none() -> None:
-    """The model has only thought of it."""
     output = read(f"I could <tool_call>{CALL}</tool_call> but</think>Yes.", offered=("find",))
     assert (output.text, output.calls) == ("Yes.", [])
 

@@ -29,7 +29,6 @@ PROMPT = Prompt(voice=VOICE, history=HISTORY, tail=TAIL)
 
 
 def test_the_persona_gets_the_name_and_keeps_other_braces() -> None:
-    """A persona may talk about code."""
     voice = replace(VOICE, persona="I am {name}. Use {this} and {} and {name!r}.")
     system = build(replace(PROMPT, voice=voice))[0]
     assert system.content.startswith("I am remy. Use {this} and {} and {name!r}.")

@@ -42,7 +42,6 @@ def test_person_and_assistant_take_turns_and_no_words_are_lost(messages: list[Ch
 
 
 def test_an_unanswered_message_is_joined_with_the_next() -> None:
-    """A turn that failed leaves it in history."""
     cat = Picture(media_type="image/png", data=b"x")
     first = ChatMessage(role="user", content="one", pictures=(cat,))
     (joined,) = alternating([first, user("two")])

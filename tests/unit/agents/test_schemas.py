@@ -53,7 +53,6 @@ def test_names_and_kinds_stay(described: dict[str, Any], expected: dict[str, Any
 
 
 def test_a_schema_that_holds_itself_ends() -> None:
-    """As a tree does."""
     node = {"type": "object", "properties": {name: {"$ref": "#/$defs/Node"} for name in "abcdef"}}
     assert len(str(argument({"$ref": "#/$defs/Node"}, **{"$defs": {"Node": node}}))) < 100_000
     assert argument({"$ref": "#/$defs/Loop"}, **{"$defs": {"Loop": {"$ref": "#/$defs/Loop"}}}) == {"type": "string"}

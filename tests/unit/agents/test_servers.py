@@ -50,7 +50,6 @@ async def test_a_background_call_waits_while_people_are_answered() -> None:
 
 
 async def test_other_servers_and_servers_with_room_go_on() -> None:
-    """Nothing is in anybody's way there."""
     servers = Servers(lambda: 0.0)
 
     async def read() -> str:
@@ -88,7 +87,6 @@ async def test_a_cancelled_background_call_ends() -> None:
 
 
 async def test_an_error_of_a_background_call_is_its_callers() -> None:
-    """And its place is free again."""
     servers = Servers(lambda: 0.0)
 
     async def fail() -> None:

@@ -31,7 +31,6 @@ def test_a_skill_is_its_front_matter_and_its_text(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_skill_that_lacks_something_says_what_it_needs(tmp_path: Path, text: str) -> None:
-    """At the start, not when a model reads it."""
     with pytest.raises(skills.UnusableSkill, match=r"The skill cake needs a SKILL\.md"):
         skills.load(["cake"], written(tmp_path, text))
 

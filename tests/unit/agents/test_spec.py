@@ -38,7 +38,6 @@ def test_name_is_all_an_agent_needs() -> None:
 
 
 def test_spec_is_frozen() -> None:
-    """A turn keeps the spec it began with."""
     agent = spec()
     with pytest.raises(ValidationError):
         agent.name = "eve"
@@ -164,7 +163,6 @@ def test_key_must_fit_into_a_header(key: str) -> None:
 
 
 def test_key_is_not_shown() -> None:
-    """A spec ends up in logs and tracebacks."""
     agent = spec(models=[openai(key="sk-hush")])
     assert "sk-hush" not in repr(agent) + str(agent) + agent.model_dump_json()
     with pytest.raises(ValidationError) as caught:
@@ -200,7 +198,6 @@ def test_tool_is_listed_once() -> None:
 
 
 def test_tools_may_be_none() -> None:
-    """Some models can't call tools at all."""
     assert spec(tools=[]).tools == ()
 
 
@@ -286,7 +283,6 @@ def test_no_call_costs_less_than_nothing(read: int, cached: int, written: int) -
 
 
 def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() -> None:
-    """In the order of the night, weekdays counted from Monday."""
     told = {name: (when.weekday, when.at.isoformat("minutes")) for name, when in spec().jobs.times.items()}
     assert told == {
         "enrich": (None, "02:00"), "compress": (None, "03:00"), "reflect": (6, "03:30"), "merge": (6, "04:00"),
@@ -301,7 +297,6 @@ def test_jobs_have_the_times_of_the_design_and_can_be_moved_or_switched_off() ->
 
 
 def test_a_provider_by_name_brings_its_address_and_context() -> None:
-    """Nobody should have to look them up."""
     claude = ModelSpec.model_validate({"provider": "anthropic", "model": "claude-haiku-4-5", "key": "k"})
     assert (claude.base_url, claude.context, claude.slots) == ("https://api.anthropic.com/v1", 200_000, None)
     local = ModelSpec.model_validate({"provider": "ollama", "model": "qwen3:8b", "context": 8192})
@@ -334,7 +329,6 @@ def test_a_server_on_this_machine_has_one_slot_unless_it_is_said_to_have_more() 
     ],
 )
 def test_a_models_options_that_can_only_fail_are_refused(options: dict[str, Any], place: str) -> None:
-    """At the start, and not at somebody's first message."""
     (where, _), *others = refusals(models=[options])
     assert not others and place in str((*where, *_at(options)))
 

@@ -95,7 +95,6 @@ def test_a_product_that_the_bench_code_does_not_fit_is_measured_by_its_own(repos
 def test_an_interrupted_comparison_leaves_nothing_behind(
     repository: Path, number: signal.Signals, tmp_path: Path
 ) -> None:
-    """Ctrl-C comes often: a run takes minutes."""
     begun = tmp_path / "begun"
     hanging = f"import pathlib, time\npathlib.Path({str(begun)!r}).write_text('')\ntime.sleep(600)\n"
     _commit(repository, module="app", cost=10, bench=hanging)

@@ -67,7 +67,6 @@ def test_gold_is_what_the_evidence_names_and_the_chat_has() -> None:
 
 
 def test_speakers_of_one_name_in_two_conversations_are_two_people() -> None:
-    """Else one conversation would answer for the other."""
     other = conversation() | {"sample_id": "conv-2"}
     assert len({row["author_id"] for row in locomo("dev", [conversation(), other]).rows}) == 6
 
@@ -126,7 +125,6 @@ def test_memdaily_gives_each_trajectory_a_person_and_asks_the_longer_ones() -> N
 
 
 def test_a_chat_with_an_assistant_is_private_and_one_of_several_people_a_group() -> None:
-    """Whose memory it becomes follows from it."""
     people = {"u": {"full_name": "User", "role": "user"}, "r": {"full_name": "Robot", "role": "assistant"}}
     said = [
         {

@@ -92,7 +92,6 @@ def test_rooms_that_import_each_other_are_counted_as_a_pair() -> None:
 
 
 def test_variables_and_parameters_are_counted_wherever_they_stand() -> None:
-    """Attributes and keywords are another's words."""
     names = Counter(File("memory/a.py", "def f(one: int) -> int:\n    return one + it.one + g(one=1)\n").names())
     assert names["one"] == 2
 

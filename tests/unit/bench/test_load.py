@@ -124,7 +124,6 @@ def test_log_lines_with_the_word_are_counted() -> None:
     ],
 )
 def test_figures_beyond_a_gate_miss_it(figures: dict[str, float], misses: int) -> None:
-    """A gate that nothing can miss guards nothing."""
     assert len(load.missed("any", figures)) == misses
 
 

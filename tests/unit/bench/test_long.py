@@ -19,7 +19,6 @@ async def test_what_was_told_at_the_beginning_is_at_hand_at_the_end_of_a_long_ta
 
 
 def test_a_fact_counts_as_found_only_where_something_else_than_the_question_tells_it() -> None:
-    """The question names most of it."""
     (fact,) = long.planted(1)
     assert not long._holds(f'{{"content": "{fact.asked} {fact.parts[2]}\\nhello"}}', fact)
     assert long._holds(f'{{"content": "- {fact.told} (told today)\\n{fact.asked}"}}', fact)

@@ -40,7 +40,6 @@ def test_questions_about_what_was_never_said_are_counted_apart() -> None:
 
 
 def test_categories_with_names_all_count() -> None:
-    """Only numbers are LoCoMo's."""
     scored = [mark(["a"], frozenset("a"), "06_noisy", (5,)), mark(["b"], frozenset("a"), "none", (5,))]
     assert figures(scored, (5,))["any@5"] == 0.5
 

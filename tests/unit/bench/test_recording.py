@@ -82,7 +82,6 @@ def test_every_wrong_line_is_named_with_all_that_is_wrong() -> None:
 
 
 def test_bytes_that_are_no_text_are_a_wrong_line() -> None:
-    """Not the end of the program."""
     with pytest.raises(BadRecording, match="line 2: is not UTF-8 text"):
         read(raw(GOOD) + b"\n\xff\xfe{}")
 
@@ -102,7 +101,6 @@ def test_two_people_in_one_private_chat_are_refused() -> None:
 
 
 def test_a_chat_is_either_private_or_a_group() -> None:
-    """Whose its memory is follows from that."""
     (found,) = problems(GOOD, GOOD | {"id": "2", "chat_kind": "group"})
     assert "group here, but private in line 1" in found
 
@@ -130,7 +128,6 @@ def test_any_text_survives_as_something_that_can_be_stored(text: str) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """Never a traceback."""
     found: tuple[object, ...]
     try:
         found = read(data).lines

@@ -14,9 +14,7 @@ from tests.kit.tables import each_row
 
 #: Any id a platform may invent, with lone surrogates, colons and percent signs among them.
 IDS = st.one_of(
-    st.text(st.characters(), min_size=1),
-    st.text(st.sampled_from(":%-/ 2D"), min_size=1),
-    st.just(NO_THREAD),
+    st.text(st.characters(), min_size=1), st.text(st.sampled_from(":%-/ 2D"), min_size=1), st.just(NO_THREAD)
 )
 PLACES = st.builds(Place, channel=IDS, chat=IDS, thread=st.none() | IDS)
 TEXTS = st.text(st.characters())

@@ -75,7 +75,6 @@ def test_the_screen_shows_the_last_text_however_the_text_has_changed(texts: list
 
 
 def test_a_text_that_only_grows_is_written_once() -> None:
-    """Nothing flickers because nothing is written again."""
     live = LiveLines()
     written = [live.change(text, columns=80, height=24) for text in (["on"], ["one"], ["one", "tw"], ["one", "two"])]
     assert written == ["on", "e", "\ntw", "o"]

@@ -13,12 +13,10 @@ from tests.kit.tables import each_row
 
 
 def plain(text: str, columns: int, *, markdown: bool = True, lead: str = "") -> list[str]:
-    """The lines without colours."""
     return lines(text, markdown=markdown, columns=columns, lead=lead, coloured=False)
 
 
 def test_lines_end_between_words() -> None:
-    """Nobody reads half a word with pleasure."""
     assert plain("The quick brown fox jumps over the lazy dog", 20) == [
         "The quick brown fox",
         "jumps over the lazy",
@@ -37,12 +35,10 @@ def test_chinese_is_broken_anywhere_but_not_before_its_punctuation_nor_within_a_
 
 
 def test_the_lead_takes_room_in_the_first_line_only() -> None:
-    """The speaker's name."""
     assert plain("one two three four five", 20, lead="fish> ") == ["fish> one two three", "four five"]
 
 
 def test_list_items_go_on_under_their_words() -> None:
-    """So that the bullets stand alone at the margin."""
     assert plain("- one two three four five\n  - six seven eight nine ten", 20) == [
         "• one two three four",
         "  five",
@@ -58,7 +54,6 @@ def test_code_is_neither_wrapped_nor_indented() -> None:
 
 
 def test_quotes_have_a_bar_on_every_line() -> None:
-    """Also on the lines that the terminal's width made."""
     assert plain("> one two three four five", 20) == ["│ one two three four", "│ five"]
 
 
@@ -74,17 +69,14 @@ def test_quotes_have_a_bar_on_every_line() -> None:
     ],
 )
 def test_the_address_of_a_link_can_be_read(text: str, shown: str) -> None:
-    """Whoever opens it knows where it leads."""
     assert plain(text, 80) == [shown]
 
 
 def test_text_that_is_no_markdown_is_shown_as_it_is() -> None:
-    """Answers of commands may hold stars and angle brackets."""
     assert plain("**x** <id>\n  y", 80, markdown=False) == ["**x** <id>", "  y"]
 
 
 def test_colours_are_escape_sequences_around_words() -> None:
-    """One for each kind of formatting."""
     assert lines("**a** `b`", markdown=True, columns=80) == ["\x1b[1ma\x1b[0m \x1b[36mb\x1b[0m"]
 
 

@@ -240,10 +240,7 @@ def test_an_answer_reads_well_on_discord() -> None:
 def test_offsets_count_utf16_units() -> None:
     """An emoji is two units: marks counted in code points would slip to the next word."""
     (chunk,) = telegram("😀😀 **wort** 𝒜 `x`")
-    assert entities(chunk) == [
-        {"type": "bold", "offset": 5, "length": 4},
-        {"type": "code", "offset": 13, "length": 1},
-    ]
+    assert entities(chunk) == [{"type": "bold", "offset": 5, "length": 4}, {"type": "code", "offset": 13, "length": 1}]
 
 
 def test_a_style_is_ended_before_code_and_begun_again() -> None:
@@ -304,12 +301,10 @@ def test_a_label_that_names_another_host_is_no_link(label: str) -> None:
 
 @each_row("label", ["a.b", "www.a.b/x", "https://A.b/y", "the docs", "See p. 7.", "Dr. No", "3.11"])
 def test_a_label_that_names_the_host_or_none_is_a_link(label: str) -> None:
-    """People read words, not addresses."""
     assert marked(f"[{label}](https://www.a.b/x?y=z)") == [("text_link", label)]
 
 
 def test_html_is_shown_as_text() -> None:
-    """`List<String>` is what a programmer asked about."""
     text = "a List<String> <!-- x -->\n<div>\nb\n</div>"
     assert telegram(text) == [Chunk(text=text)]
     assert telegram("a<br>b")[0].text == "a\nb"
@@ -356,7 +351,6 @@ def test_a_block_of_code_cut_in_two_is_code_twice() -> None:
 
 
 def test_a_block_of_code_that_fits_is_not_cut() -> None:
-    """It goes into the next message as a whole."""
     before, code = "word " * 700, "x = 1\n" * 200
     first, second = telegram(f"{before}\n\n```\n{code}```")
     assert first == Chunk(text=before.strip())
@@ -368,7 +362,6 @@ def test_a_block_of_code_that_fits_is_not_cut() -> None:
     [("word word word.\n\n", "."), ("word word\n", "d"), ("Word word. ", "."), ("字字字字。", "。"), ("word ", "d")],
 )
 def test_texts_are_cut_where_a_reader_would_pause(piece: str, end: str) -> None:
-    """Blank line, line, sentence, word, in this order."""
     chunks = plain(piece * 2_000, TELEGRAM_LIMIT)
     assert all(chunk.text.endswith(end) and len(chunk.text) > TELEGRAM_LIMIT // 2 for chunk in chunks[:-1])
     assert squeezed(chunks) == "".join((piece * 2_000).split())
@@ -376,7 +369,6 @@ def test_texts_are_cut_where_a_reader_would_pause(piece: str, end: str) -> None:
 
 @each_row("cluster", [FAMILY, "🇩🇪", "e\u0301", "👍🏽", "한"])
 def test_what_looks_like_one_character_is_not_cut(cluster: str) -> None:
-    """Half a family is two strangers."""
     chunks = telegram("x" + cluster * 3_000)
     assert len(chunks) > 1 or units(cluster) * 3_000 < TELEGRAM_LIMIT
     assert all(chunk.text.removeprefix("x").replace(cluster, "") == "" for chunk in chunks)
@@ -461,14 +453,12 @@ def test_a_name_reads_as_before_and_mail_addresses_and_code_stay_as_they_are() -
 
 
 def test_plain_text_is_escaped_for_discord() -> None:
-    """There is no other way to show a star there."""
     assert discord("# *a* [b](c) 1. d\n- e `f`", markdown=False)[0].text == (
         "\\# \\*a\\* \\[b\\](c) 1. d\n\\- e \\`f\\`"
     )
 
 
 def test_backticks_in_code_do_not_end_it_on_discord() -> None:
-    """A program that prints Markdown."""
     (chunk,) = discord("````\n```py\nx\n```\n````\n`` a`b ``")
     assert chunk.text == "```\n``\u200b`py\nx\n``\u200b`\n```\n`` a`b ``"
 
@@ -477,7 +467,6 @@ def test_backticks_in_code_do_not_end_it_on_discord() -> None:
     "text", [">" * 60 + " deep", "".join("  " * n + f"- deep{n}\n" for n in range(30)), "- " * 40 + "deep"]
 )
 def test_what_is_nested_too_deep_is_shown_as_it_is(text: str) -> None:
-    """The library silently drops what is inside."""
     assert squeezed(telegram(text)) == "".join(text.split())
 
 

@@ -22,7 +22,6 @@ async def held(slots: Slots[str], key: str, log: list[str], release: asyncio.Eve
 
 
 async def test_the_owner_chooses_who_is_next() -> None:
-    """Not the order of coming."""
     slots, log, release = Slots[str](1, min), list[str](), asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         for key in ("b", "d", "a", "c"):
@@ -34,7 +33,6 @@ async def test_the_owner_chooses_who_is_next() -> None:
 
 
 async def test_a_slot_stays_free_while_nobody_may_have_it() -> None:
-    """As where nobody may hold more than a share."""
     slots, log, release = (
         Slots[str](2, lambda keys: next((k for k in keys if not slots.held[k]), None)),
         list[str](),

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import (
-    Capabilities,
-    Channel,
-    ChannelRefused,
-    ChannelUnavailable,
-    Host,
-    Outbound,
-)
+from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Host, Outbound
 from channels.supervision import Backoff, Endurance, supervise
 from tests.kit.hosts import QuietHost
 
@@ -85,7 +78,6 @@ async def test_good_run_starts_the_waits_anew() -> None:
 
 
 async def test_bug_in_a_channel_is_no_end() -> None:
-    """Whatever a vendor's library raises, the channel comes back."""
     channel = await supervised((0, RuntimeError("a bug")), (0, ExceptionGroup("two", [ValueError(), KeyError()])))
     assert channel.runs == 3
 
@@ -103,7 +95,6 @@ async def test_failing_channel_leaves_another_alone() -> None:
 
 
 async def test_cancellation_ends_the_supervision() -> None:
-    """A shutdown is no failure."""
     with pytest.raises(asyncio.CancelledError):
         await supervised((0, asyncio.CancelledError()))
 

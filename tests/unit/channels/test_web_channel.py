@@ -29,7 +29,6 @@ def said(number: int) -> Inbound:
 
 
 async def test_a_message_that_can_not_be_taken_ends_the_taking_for_nobody_else() -> None:
-    """Its own sender is told so, at once."""
     host, web = Refusing(refusals=[ZeroDivisionError(), NotTaken("later")]), WebChannel("web", now=Clock())
     running = asyncio.create_task(web.run(host))
     for number in (1, 2):
@@ -64,7 +63,6 @@ async def test_commands_in_ever_new_conversations_fill_no_memory() -> None:
 
 @pytest.mark.parametrize("places", [1, 5])
 async def test_files_that_are_held_have_a_bound_together(places: int) -> None:
-    """It is one bound for all conversations together."""
     web, data = WebChannel("web", now=Clock()), bytes(20_000_000)
     for number in range(1, 6):
         await web.send(shown(number, to=number % places, data=data))
@@ -73,7 +71,6 @@ async def test_files_that_are_held_have_a_bound_together(places: int) -> None:
 
 
 async def test_what_was_held_for_its_time_is_let_go_though_nobody_looks() -> None:
-    """A conversation is perhaps never opened again."""
     clock = Clock()
     web, data = WebChannel("web", now=clock), bytes(1_000)
     before = sys.getrefcount(data)

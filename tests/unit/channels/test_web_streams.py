@@ -37,7 +37,6 @@ async def test_only_the_last_state_of_an_item_waits() -> None:
     ids=["many", "long"],
 )
 async def test_a_reader_who_is_too_far_behind_begins_anew(items: list[PageItem]) -> None:
-    """And holds nothing meanwhile."""
     tab = Tab()
     for one in items:
         tab.put(PLACE, one)

@@ -17,7 +17,6 @@ OTHERS = {"now", "reminders"}
 
 
 def test_each_tool_of_an_agent_is_an_action_whose_result_can_be_told() -> None:
-    """An agent's file may name it."""
     tools = {action.tool: name for name, action in ACTIONS.items() if action.tool}
     assert tools.keys() == set(get_args(ToolName)) - OTHERS
     assert set(tools.values()) == toolbox._TOLD.keys()

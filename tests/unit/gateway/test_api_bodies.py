@@ -42,7 +42,6 @@ async def test_a_body_is_read_as_it_was_written(fields: dict[str, Any], ascii_: 
 
 
 async def test_half_a_character_is_no_text() -> None:
-    """No database and no answer can hold it."""
     assert await read(b'{"a": "\\ud83d\\ude00 \\ud83d!"}') == {"a": "\N{GRINNING FACE} ?!"}
 
 
@@ -51,12 +50,10 @@ async def test_half_a_character_is_no_text() -> None:
     [b"[]", b'"a"', b"{", b"\xff", b'{"a": NaN}', b'{"a": 1e99999' + b"9" * 50 + b"}", b'{"a": ' + b"7" * 99 + b"}"],
 )
 async def test_what_is_no_object_is_refused(body: bytes) -> None:
-    """So are numbers that are none elsewhere."""
     assert await refused(body) == 400
 
 
 async def test_no_body_is_an_empty_object() -> None:
-    """Some clients send nothing where all is optional."""
     assert await read(b"") == {}
 
 

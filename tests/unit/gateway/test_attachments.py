@@ -215,7 +215,6 @@ async def test_what_has_no_reader_is_named() -> None:
 
 
 async def test_secrets_in_a_file_are_masked() -> None:
-    """The text is kept like a message."""
     assert (await understood(b"password = hunter2")).text == "password = [secret]"
 
 
@@ -228,7 +227,6 @@ async def test_of_a_long_text_the_beginning_is_kept() -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_looked_at_without_an_error(data: bytes) -> None:
-    """Whatever people send."""
     picture_type(data)
 
 
@@ -295,7 +293,6 @@ def test_the_reader_of_pdfs_gets_no_more_than_its_limits() -> None:
 
 
 async def test_a_voice_message_becomes_its_words() -> None:
-    """Its words are what the person said, with secrets masked."""
     scribe = Scribe(" The password is hunter2. \n")
     voice = file("voice.ogg", kind="audio", media_type="audio/ogg", spoken=True)
     one = await understood(OGG, voice, transcribe=scribe)
@@ -306,8 +303,7 @@ async def test_a_voice_message_becomes_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
-    [(None, "no_transcriber"), (ModelUnavailable("host is down"), "not_transcribed")],
+    ("answer", "why"), [(None, "no_transcriber"), (ModelUnavailable("host is down"), "not_transcribed")]
 )
 async def test_a_voice_message_that_is_not_heard_says_why(answer: Exception | None, why: str) -> None:
     """The person learns whether to type it, or to say it again."""
@@ -318,13 +314,11 @@ async def test_a_voice_message_that_is_not_heard_says_why(answer: Exception | No
 
 
 async def test_silence_is_named() -> None:
-    """An empty message would get a strange answer."""
     one = await understood(OGG, file("v", kind="audio", spoken=True), transcribe=Scribe("  "))
     assert (one.state, one.why) == ("named", "empty")
 
 
 async def test_music_is_not_listened_to() -> None:
-    """A song is not what its sender says."""
     scribe = Scribe("la la la")
     shelf = Shelf({})
     song = file("song.mp3", kind="audio", media_type="audio/mpeg")
@@ -370,7 +364,6 @@ async def test_all_of_a_message_share_a_budget() -> None:
 
 
 async def test_a_fetch_that_may_pass_is_tried_once_more() -> None:
-    """After as long as the platform asks for."""
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -427,7 +420,6 @@ async def test_listening_has_a_time_of_its_own_once_for_all_of_a_message() -> No
 
 
 async def test_only_a_few_messages_are_looked_at_at_once() -> None:
-    """Each holds its files in memory."""
     open_now, most, go = 0, 0, asyncio.Event()
 
     class Slow(Shelf):
@@ -516,7 +508,6 @@ def test_a_name_cannot_end_its_label() -> None:
 
 
 def test_a_long_name_keeps_its_ending() -> None:
-    """It tells what kind of file it was."""
     assert plain_name("x" * 5_000 + ".tar.gz") == f"{'x' * 47}…{'x' * 12}"
     assert called("x" * 5_000 + ".tar.gz") == f"[file: {'x' * 47}…{'x' * 12}]"
     assert called("x" * 100 + ".tar.gz") == f"[file: {'x' * 47}…xxxxx.tar.gz]"
@@ -531,7 +522,6 @@ def test_a_text_cannot_pretend_to_have_pages() -> None:
 
 @given(st.text(max_size=200))
 def test_a_label_is_one_short_line_in_one_pair_of_brackets(name: str) -> None:
-    """For any name there is."""
     text = called(name)
     assert re.fullmatch(r"\[[^\[\]\n\r\u2028\u2029\u0000-\u001f\u202a-\u202e\U000e0000-\U000e007f]{1,80}\]", text)
 
@@ -545,7 +535,6 @@ def test_the_newest_files_come_first() -> None:
 
 
 def test_files_of_one_message_share_the_room() -> None:
-    """Who sends two to be compared needs both."""
     long = "word " * 2_000
     first, second, short = inline([(5, long), (5, long), (5, "a short one")], 1_000, count_tokens)
     assert short == "a short one"
@@ -554,7 +543,6 @@ def test_files_of_one_message_share_the_room() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.text(max_size=400)), max_size=8), st.integers(0, 400))
 def test_what_is_shown_keeps_the_budget(kept: list[tuple[int, str]], tokens: int) -> None:
-    """All texts together, in the order they were given."""
     shown = inline(kept, tokens, count_tokens)
     assert len(shown) == len(kept)
     assert sum(map(count_tokens, shown)) <= tokens

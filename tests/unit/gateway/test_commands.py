@@ -39,7 +39,6 @@ def test_a_command_is_a_slash_and_a_word_at_the_start(text: str, parsed: tuple[s
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_one() -> None:
-    """People mistype."""
     assert "/memory" in table.unknown("memry", Texts("en"))
     assert "/help" in table.unknown("xyzzy", Texts("en"))
 

@@ -27,7 +27,6 @@ def files(folder: Path) -> list[str]:
 
 
 def test_a_new_home_passes_the_check_and_belongs_to_its_owner_alone(tmp_path: Path) -> None:
-    """Keys are in it from the beginning."""
     folder = tmp_path / "a" / "home"
     make(folder, Choices(model=MODEL, secret=("MY_KEY", "sk-1'x'"), language="zh"), fine)
     assert files(folder) == [".env", "agents", "agents/assistant.yaml", "config.yaml", "data"]
@@ -52,7 +51,6 @@ def test_a_home_that_fails_the_check_leaves_nothing_behind(tmp_path: Path) -> No
 
 
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
-    """A file that somebody wrote is theirs."""
     (tmp_path / "config.yaml").write_text("default_agent: mine\n")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "mine.yaml").write_text("name: mine\n")
@@ -63,7 +61,6 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_databases_that_were_used_before_stay_in_use(tmp_path: Path) -> None:
-    """Otherwise everything would seem forgotten after the set-up."""
     clone, home = tmp_path / "clone", tmp_path / "home"
     clone.mkdir()
     (clone / "config.yaml").write_bytes((ROOT / "config.yaml").read_bytes())
@@ -78,7 +75,6 @@ def test_databases_that_were_used_before_stay_in_use(tmp_path: Path) -> None:
 
 
 def test_a_model_is_written_into_an_agent_that_has_none(tmp_path: Path) -> None:
-    """Its other options and its comments stay."""
     file = tmp_path / "agents" / "assistant.yaml"
     file.parent.mkdir()
     file.write_text("name: assistant  # mine\nmodels: []\nrules: [Be kind]\n")
@@ -94,7 +90,6 @@ def test_a_model_is_written_into_an_agent_that_has_none(tmp_path: Path) -> None:
 
 
 def test_the_reference_gives_way_to_a_persons_own_configuration(tmp_path: Path) -> None:
-    """It stands in every clone; nobody chose anything in it."""
     clone, own = tmp_path / "clone", tmp_path / ".config" / "remora" / "config.yaml"
     clone.mkdir()
     here = clone / "config.yaml"
@@ -107,7 +102,6 @@ def test_the_reference_gives_way_to_a_persons_own_configuration(tmp_path: Path) 
 
 
 def test_files_that_are_not_read_are_named(tmp_path: Path) -> None:
-    """A wrong ending is silent otherwise."""
     (tmp_path / "config.yml").touch()
     config = load(None, {}, tmp_path / "home")
     (found,) = misplaced(config, tmp_path, tmp_path / "home")
@@ -141,5 +135,4 @@ def test_the_texts_of_both_languages_are_in_step() -> None:
     ],
 )
 def test_the_language_is_that_of_the_terminal(variables: dict[str, str], expected: str) -> None:
-    """As other programs go by it."""
     assert language(variables) == expected

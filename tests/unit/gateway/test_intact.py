@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_packages_of_this_checkout_are_its_own() -> None:
-    """Otherwise nobody could start it."""
     assert intact.foreign() == []
 
 

@@ -115,7 +115,6 @@ async def test_too_much_in_one_lane_is_refused() -> None:
 
 
 async def test_draining_waits_for_what_runs_and_ends_the_rest() -> None:
-    """A stop has a deadline."""
     log = Log()
     lane = lanes(log)
     lane.put("a", Note("1"))
@@ -164,7 +163,6 @@ async def test_who_has_just_spoken_goes_before_what_has_waited_long_but_not_ever
 
 
 async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> None:
-    """An edit counts until its turn begins."""
     log = Log(shut=True)
     lane = lanes(log)
     lane.put("a", Note("1", alone=True))
@@ -182,7 +180,6 @@ async def test_an_item_that_waits_can_be_replaced_and_one_under_way_cannot() -> 
 
 
 async def test_what_waits_can_be_taken_out() -> None:
-    """Whoever says stop has no more answers coming."""
     log = Log(shut=True)
     lane = lanes(log)
     for note in (Note("1", alone=True), Note("2", author="bob", alone=True), Note("3", alone=True)):

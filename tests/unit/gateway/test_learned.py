@@ -37,7 +37,6 @@ def test_it_is_kept_although_the_run_fails(tmp_path: Path, clock: Clock) -> None
 
 
 def test_each_thing_is_tried_again_thirty_days_after_it_was_learned(tmp_path: Path, clock: Clock) -> None:
-    """A server may have been given tools meanwhile."""
     with remembered(tmp_path, clock) as learned:
         learned[SERVER] = {"tools"}
     clock.move(days=20)

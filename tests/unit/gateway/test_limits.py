@@ -74,7 +74,6 @@ def test_only_so_many_people_are_remembered_and_the_flooder_is_among_them() -> N
 
 
 def test_whoever_is_forgotten_starts_with_a_full_bucket() -> None:
-    """Forgetting errs to the person's side."""
     limit = buckets(Seconds(), burst=1, people=1)
     assert [limit.take(ADA), limit.take(ADA), limit.take(BEN), limit.take(ADA)] == ["ok", "tell", "ok", "ok"]
 
@@ -120,7 +119,6 @@ def test_whoever_keeps_to_the_rate_is_never_refused(per_minute: float, burst: in
 
 @given(RATES, BURSTS, PAUSES)
 def test_every_run_of_refusals_is_told_exactly_once(per_minute: float, burst: int, pauses: list[float]) -> None:
-    """Never silent from the start, never twice."""
     clock = Seconds()
     limit = buckets(clock, per_minute=per_minute, burst=burst)
     before = "ok"

@@ -54,7 +54,6 @@ def test_they_are_offered_to_the_first_admin(tmp_path: Path) -> None:
 
 
 def test_a_start_offers_them_once(tmp_path: Path) -> None:
-    """After the first start there is a database."""
     config = configured(tmp_path)
     (config.agents_dir / "MEMORY.md").write_text("- likes tea\n")
     here = tmp_path / "workspace"

@@ -38,7 +38,6 @@ async def server(body: bytes) -> AsyncIterator[str]:
 
 
 async def test_a_key_in_the_environment_is_offered_with_what_it_means() -> None:
-    """Nobody's words go to a vendor unasked."""
     found = await offer.find({"OPENAI_API_KEY": "sk-x", "OLLAMA_HOST": "127.0.0.1:9"})
     assert found is not None
     assert "api.openai.com" in found.question and "cost money" in found.question
@@ -46,7 +45,6 @@ async def test_a_key_in_the_environment_is_offered_with_what_it_means() -> None:
 
 
 async def test_a_local_ollama_is_offered_with_its_first_model() -> None:
-    """A model on this machine needs no key."""
     async with server(b'{"models": [{"name": "qwen3:8b"}, {"name": "x"}]}') as address:
         found = await offer.find({"OLLAMA_HOST": address})
     assert found is not None
@@ -55,7 +53,6 @@ async def test_a_local_ollama_is_offered_with_its_first_model() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"models": []}', b'{"models": [{}]}', b"null", b'{"models": 3}'])
 async def test_anything_else_on_that_port_is_no_offer(body: bytes) -> None:
-    """Another program may listen there."""
     async with server(body) as address:
         assert await offer.find({"OLLAMA_HOST": address}) is None
 
@@ -77,12 +74,10 @@ def test_ollama_is_where_its_own_variable_says(host: str, address: str) -> None:
 
 
 async def test_nothing_at_hand_is_no_offer() -> None:
-    """Then the chat is offline and says so."""
     assert await offer.find({"OPENAI_API_KEY": " ", "OLLAMA_HOST": "127.0.0.1:9"}) is None
 
 
 async def test_a_model_that_fails_the_trial_says_why_without_the_key() -> None:
-    """Whoever sets it up corrects it at once."""
     async with server(b'{"error": {"message": "no such model"}}') as address:
         spec = ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": address, "key": "sk-secret"})
         reason = (await offer.tried(spec)).trouble
@@ -90,7 +85,6 @@ async def test_a_model_that_fails_the_trial_says_why_without_the_key() -> None:
 
 
 async def test_a_model_that_answers_is_no_trouble() -> None:
-    """Then it is written down."""
     whole = b'{"choices": [{"message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}]}'
     async with server(whole) as address:
         spec = ModelSpec.model_validate({"provider": "openai", "model": "m", "base_url": address})

@@ -31,7 +31,6 @@ async def refused(media_type: str, body: bytes) -> int:
 
 @given(fields=st.dictionaries(_TEXT, _TEXT, max_size=10))
 async def test_fields_come_as_they_were_typed(fields: dict[str, str]) -> None:
-    """In any script, with any marks."""
     assert await sent(f"{_URLENCODED}; charset=UTF-8", urlencode(fields).encode()) == Sent(fields=fields)
 
 
@@ -106,13 +105,11 @@ async def test_an_empty_line_may_come_first() -> None:
     ],
 )
 async def test_what_breaks_a_bound_is_refused_as_a_whole(media_type: str, body: bytes, status: int) -> None:
-    """Half a form may mean something else than the whole."""
     assert await refused(media_type, body) == status
 
 
 @given(media_type=st.text(max_size=100), body=st.binary(max_size=300))
 async def test_no_form_raises_anything_else(media_type: str, body: bytes) -> None:
-    """A stranger may send it."""
     for kind in (media_type, _URLENCODED, "multipart/form-data; boundary=" + media_type):
         with suppress(BadForm):
             await sent(kind, body)

@@ -97,7 +97,6 @@ def test_a_value_that_repeats_its_phrase_is_said_once(key: str, value: str, lang
     ],
 )
 def test_words_that_only_look_like_the_phrase_stay(key: str, value: str) -> None:
-    """A person's own words matter more than a smooth sentence."""
     for language in LANGUAGES:
         assert value in say(key, value, language=language)
 
@@ -126,7 +125,6 @@ def test_a_whole_phrase_as_a_value_is_said_once_in_every_language(key: str, valu
 
 @each_row("language", LANGUAGES)
 def test_the_listed_openings_are_dropped(language: Language) -> None:
-    """Each entry of the files must do something."""
     for key, listed in wording(language)["repeats"].items():
         for opening in listed.split("|"):
             space = "" if language in {"zh", "ja"} else " "

@@ -107,7 +107,6 @@ def test_what_is_no_text_is_not_read(data: bytes) -> None:
 
 
 def test_a_damaged_character_does_not_make_a_text_unreadable() -> None:
-    """One is lost, and not all of them."""
     data = (ZH * 9).encode()
     assert decoded(data[:300] + b"\xff" + data[300:], chars=10_000) == f"{(ZH * 9)[:100]}\ufffd{(ZH * 9)[100:]}"
 
@@ -132,13 +131,11 @@ def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1), st.integers(1, 50))
 def test_utf_8_is_read_as_such(text: str, times: int) -> None:
-    """Whatever another encoding would make of it."""
     assert decoded((text * times).encode(), chars=10_000) == (text * times).removeprefix("\ufeff")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "gb18030"])
 def test_the_beginning_of_a_text_ends_with_a_whole_character(encoding: str) -> None:
-    """Only as much is decoded as may be kept."""
     text = "我们今天去公园散步，天气是很好的。" * 100
     shown = decoded(text.encode(encoding), chars=101)
     assert shown is not None and 101 <= len(shown) < 300 and text.startswith(shown)

@@ -27,25 +27,21 @@ _TALK = [
 
 @each_row("text", _FORGET)
 def test_a_wish_to_have_something_forgotten_is_understood(text: str) -> None:
-    """Nobody should have to know a command for it."""
     assert requested(text, modelless=False) == PlainRequest("forget")
 
 
 @each_row("text", _WRONG)
 def test_a_word_that_something_is_wrong_is_understood(text: str) -> None:
-    """The same."""
     assert requested(text, modelless=False) == PlainRequest("wrong")
 
 
 @each_row("text", _TALK)
 def test_what_says_more_or_something_else_is_ordinary_talk(text: str) -> None:
-    """It must reach the model."""
     assert requested(text, modelless=False) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
-    """Whatever people write."""
     simple = (None, PlainRequest("forget"), PlainRequest("wrong"), PlainRequest("unkept"))
     assert requested(text, modelless=True) in simple or to_forget(text)
 

@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 
 from channels.base import Inbound, Place
 from channels.ids import FORMATS, NUMERIC, IdFormat
-from gateway.pipeline.policy import (
-    CODE_LETTERS,
-    Policy,
-    Rules,
-    Verdict,
-    code_in,
-    new_code,
-    warnings,
-)
+from gateway.pipeline.policy import CODE_LETTERS, Policy, Rules, Verdict, code_in, new_code, warnings
 from tests.kit.tables import each_row
 
 ADMIN = "12345678"
@@ -37,17 +29,11 @@ CODE = "CDFG-2345"
 
 RULES = {
     "telegram": Rules(
-        allow=frozenset({FRIEND}),
-        admins=frozenset({ADMIN}),
-        groups=frozenset({CLUB}),
-        group_members="allowed",
+        allow=frozenset({FRIEND}), admins=frozenset({ADMIN}), groups=frozenset({CLUB}), group_members="allowed"
     ),
     "telegram2": Rules(allow=frozenset({FRIEND}), admins=frozenset({"87654321"}), groups=frozenset({CLUB})),
     "discord": Rules(
-        allow=frozenset({FRIEND}),
-        admins=frozenset({ADMIN}),
-        servers=frozenset({SERVER}),
-        group_members="allowed",
+        allow=frozenset({FRIEND}), admins=frozenset({ADMIN}), servers=frozenset({SERVER}), group_members="allowed"
     ),
     "empty": Rules(),
     "console": Rules(open_to_all=True),
@@ -95,7 +81,6 @@ PLAIN = Inbound(
 
 
 def said(author: str, text: str = "hello", **more: Any) -> Inbound:
-    """A private message."""
     return replace(PLAIN, author_id=author, chat=author or "1", text=text, **more)
 
 
@@ -138,7 +123,6 @@ TEXTS = [
 
 
 def test_there_are_enough_identities_and_texts_to_mean_something() -> None:
-    """The table below is only worth what is in it."""
     assert len(IMPOSTORS) >= 40
     assert len(IMPOSTORS) * len(TEXTS) >= 400
     assert not {ADMIN, FRIEND, GUEST} & {one for one in IMPOSTORS if isinstance(one, str)}
@@ -221,7 +205,6 @@ def test_an_admin_is_none_anonymously_by_others_words_later_or_elsewhere(text: s
 
 @given(st.text())
 def test_no_text_but_the_id_itself_is_an_admin(author: str) -> None:
-    """Beyond the shapes somebody thought of."""
     assert policy().is_admin(said(author)) is (author == ADMIN)
 
 
@@ -249,7 +232,6 @@ async def test_whoever_sits_at_the_terminal_may_speak_and_is_not_looked_up() -> 
 
 
 async def test_what_is_not_meant_for_the_bot_is_ignored() -> None:
-    """From whoever it comes."""
     for inbound in (said(ADMIN), in_group(ADMIN, "/allow"), said("ada", channel="console")):
         assert await policy().judge(replace(inbound, addressed=False), Store()) == "ignore"
 
@@ -288,7 +270,6 @@ async def test_a_group_opens_by_the_configuration_or_an_admins_word_only() -> No
 
 
 async def test_a_blocked_group_is_silent_until_an_admin_opens_it_again() -> None:
-    """Also one that the configuration lists."""
     store = Store({("telegram", "group", CLUB): "blocked"})
     assert await policy().judge(in_group(FRIEND), store) == "ignore"
     assert await policy().judge(in_group(ADMIN), store) == "ignore"
@@ -301,7 +282,6 @@ async def test_a_blocked_group_is_silent_until_an_admin_opens_it_again() -> None
     "group", ["", "0", "-", CLUB[:-1], CLUB[1:], f" {CLUB}", f"{CLUB}0", "-0" + CLUB[1:], "*", f"-{CLUB}"]
 )
 async def test_a_group_is_known_by_its_exact_id(group: str) -> None:
-    """The same faults as with people."""
     assert await policy().judge(in_group(FRIEND, chat=group), Store()) == "ignore"
 
 
@@ -363,7 +343,6 @@ def test_the_admins_of_a_channel_are_those_of_its_configuration() -> None:
 
 
 async def test_what_was_decided_on_one_channel_says_nothing_of_another() -> None:
-    """The same number may be another account's chat."""
     store = Store({("telegram2", "person", GUEST): "allowed", ("telegram2", "group", OTHER_CLUB): "allowed"})
     assert await policy().judge(said(GUEST, channel="telegram2"), store) == "take"
     assert await policy().judge(said(GUEST), store) == "stranger"
@@ -415,7 +394,6 @@ def test_what_is_no_code_is_not_tried_as_one(text: str) -> None:
 
 @given(st.integers())
 def test_a_new_code_is_found_in_a_message(seed: int) -> None:
-    """Else nobody could use it."""
     code = new_code(random.Random(seed).choice)
     assert code_in(code) == code_in(f"/start {code.lower()}") == code
     assert len(set(code.replace("-", "")) - set(CODE_LETTERS)) == 0
@@ -429,7 +407,6 @@ def test_the_letters_of_a_code_can_be_told_apart() -> None:
 
 @given(st.text(), st.integers(1, 2**64 - 1))
 def test_an_id_is_digits_without_a_leading_zero(text: str, number: int) -> None:
-    """One spelling for each number."""
     assert NUMERIC.is_person(str(number)) and NUMERIC.is_chat(str(number)) and NUMERIC.is_chat(f"-{number}")
     assert not NUMERIC.is_person(f"-{number}") and not NUMERIC.is_chat(f"--{number}")
     if NUMERIC.is_person(text):

@@ -43,7 +43,6 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
     ],
 )
 def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
-    """Any other text cancels it and is an ordinary message."""
     assert questions.typed(QUESTION, typed) == taken
 
 
@@ -85,13 +84,11 @@ def test_a_number_alone_never_does_what_takes_the_very_word(typed: str, taken: s
         ("memory only", "memory"), ("nur die Erinnerung", "memory"), ("only this memory is about Ada", None),
     ])  # fmt: skip
 def test_a_choice_may_be_said_in_part(typed: str, taken: str | None) -> None:
-    """People don't copy a label word by word."""
     question = replace(QUESTION, choices=("words", "memory", "no"), preset="words")
     assert questions.typed(question, typed) == taken
 
 
 def test_a_button_names_its_question_and_its_choice() -> None:
-    """An old button must not answer a newer question."""
     buttons = questions.buttons(QUESTION, Texts("zh"))
     assert [(button.label, questions.pressed(button.data)) for button in buttons] == [
         ("是", (17, "yes")),
@@ -116,5 +113,4 @@ def test_a_button_tells_whether_its_question_stands_alone() -> None:
 
 @each_row("data", ["", "answer:", "answer:x:yes", "answer:99999999999999999999:yes", "again:3", "now"])
 def test_other_data_is_no_answer(data: str) -> None:
-    """Data that comes back from a platform may be anything."""
     assert questions.pressed(data) is None

@@ -43,7 +43,6 @@ class Crowd:
 
 
 async def test_one_person_has_at_most_half() -> None:
-    """The other half is for who comes later."""
     crowd = Crowd(4)
     for who in "aaaaab":
         await crowd.come(who)

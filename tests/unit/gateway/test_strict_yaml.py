@@ -82,7 +82,6 @@ def test_empty_file_has_no_options(text: str) -> None:
 
 
 def test_lines_are_known_for_every_option_and_item() -> None:
-    """An error without its line makes people search."""
     document = read("a: 1\nb:\n  c:\n    - x\n    - y: 2\n")
     assert document.line(("a",)) == 1
     assert document.line(("b", "c")) == 3
@@ -253,7 +252,6 @@ def test_shown_value_is_one_line_and_no_secret(value: object, shown: str | None)
 
 
 def test_key_path_is_shown_as_people_write_it() -> None:
-    """The path is what is searched for in the file."""
     assert key_text(("models", 0, "key")) == "models[0].key"
     assert key_text(("a b", "c")) == '"a b".c'
     assert key_text(("sk-proj-abcdefgh1234567890",)) == "***"

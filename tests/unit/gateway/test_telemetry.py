@@ -78,11 +78,7 @@ def leak_everywhere() -> None:
     url = f"https://api.telegram.org/bot{TELEGRAM}/getUpdates"
     log.debug(f"poll.failed {url}")
     log.info("poll.failed", url=url, real=httpx.URL(url), key=OPENAI, password=PASSWORD)
-    log.info(
-        "poll.failed",
-        nested={"headers": [("Authorization", f"Bearer {GITHUB}")], GITHUB: 1},
-        raw=url.encode(),
-    )
+    log.info("poll.failed", nested={"headers": [("Authorization", f"Bearer {GITHUB}")], GITHUB: 1}, raw=url.encode())
     log.info("deep.field", a={"b": {"c": {"d": {"e": {"f": {"g": {"h": GITHUB}}}}}}})
     log.info("positional %s", OPENAI)
     log.info("stack.shown", stack_info=True, note=f"password is {PASSWORD}")
@@ -154,7 +150,6 @@ def test_http_and_database_chatter_is_dropped_even_at_debug(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("level", "events"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
 def test_the_level_holds_for_events_and_records(tmp_path: Path, level: Level, events: int) -> None:
-    """Whoever asks for warnings gets warnings, from everybody."""
     to_json(tmp_path / "log", level)
     for logger in (log, logging.getLogger("somebody.else")):
         for method in ("debug", "info", "warning", "error"):
@@ -193,9 +188,7 @@ def test_a_console_line_is_plain_where_there_is_no_terminal(capsys: pytest.Captu
     assert "\x1b" not in told
 
 
-def test_terminal_control_characters_in_values_are_shown_not_obeyed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_terminal_control_characters_in_values_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
     """A display name with escape sequences could repaint the operator's terminal."""
     configure(level="info", format="console", file=None, redact=redact)
     log.info("person.met", name="Bob\x1b[2J\x07")
@@ -219,7 +212,6 @@ def test_an_exception_that_ends_the_process_is_logged_redacted() -> None:
 
 
 def test_interrupting_the_process_is_no_crash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C is how `chat` is left."""
     to_json(tmp_path / "log")
     log_crashes()
     sys.excepthook(KeyboardInterrupt, KeyboardInterrupt(), None)

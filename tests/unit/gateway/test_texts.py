@@ -43,7 +43,6 @@ def test_no_text_is_written_twice(language: Language) -> None:
 
 @pytest.mark.parametrize("language", CATALOGUE)
 def test_no_line_break_is_written_out(language: Language) -> None:
-    """A person would read a backslash."""
     assert [key for key, text in CATALOGUE[language].items() if "\\n" in text] == []
 
 
@@ -75,7 +74,6 @@ def test_the_words_of_a_command_tell_no_language(text: str, app: str, told: Lang
 
 @each_row("command", TABLE)
 def test_every_command_has_a_help_line(command: object) -> None:
-    """/help is made from the table."""
     assert f"help.{command.name}" in CATALOGUE["en"]  # type: ignore[attr-defined]
 
 
@@ -92,7 +90,6 @@ def test_every_model_error_has_words_for_the_person(error: type[ModelError]) -> 
         "locked", "no_sight", "no_model",
     ])  # fmt: skip
 def test_every_reason_an_attachment_was_of_no_use_has_words_for_the_person(why: str) -> None:
-    """Silence would look as if it had been read."""
     for language in CATALOGUE:
         line = CATALOGUE[language][f"attach.{why}"]
         assert _fields(line) == {"name"} and "\n" not in line
@@ -127,7 +124,6 @@ def test_the_name_of_an_attachment_is_never_markdown(name: str) -> None:
 
 @given(st.text("*_`~|\\[]()<>!#-x \n", max_size=40))
 def test_no_name_of_an_attachment_is_markdown(name: str) -> None:
-    """Whatever the signs in it."""
     assert _told(name).markup == _told("plain.txt").markup
 
 
@@ -140,7 +136,6 @@ def test_dates_are_read_where_the_person_lives() -> None:
 
 
 def test_an_answer_is_in_the_language_of_the_message() -> None:
-    """Unless the person has chosen one."""
     assert written_in("我住在里斯本", "en") == "zh"
     assert written_in("I live in Lisbon", "zh") == "en"
     assert written_in("東京に住んでいます", "en") == "ja"
@@ -159,7 +154,6 @@ def test_an_answer_is_in_the_language_of_the_message() -> None:
     ],
 )
 def test_a_date_is_written_as_its_language_writes_it(language: Language, date: str) -> None:
-    """Whatever the language of the agent."""
     assert Texts(language).date(1_795_262_400_000) == date
 
 
@@ -188,7 +182,6 @@ def test_the_web_page_is_said_in_every_language(language: Language) -> None:
 
 
 def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
-    """ "From 21 Nov to 21 Nov" would say nothing."""
     noon, hour, day = 1_795_262_400_000, 3_600_000, 86_400_000
     assert Texts("en").span(noon, noon + hour) == ("21 Nov 2026 12:00", "21 Nov 2026 13:00")
     assert Texts("en").span(noon, noon + day) == ("21 Nov 2026", "22 Nov 2026")

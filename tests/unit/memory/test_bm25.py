@@ -29,7 +29,6 @@ def test_it_agrees_with_the_formula_done_by_hand() -> None:
 
 
 def test_rare_words_short_texts_and_repeats_rank_higher() -> None:
-    """The three things the formula is for."""
     rare, common, _ = score(["okapi", "dog"], "okapi here", "dog here", "dog there")
     assert rare > common
     short, long = score(["dog"], "dog", "dog and very many other words beside", documents=9)
@@ -39,7 +38,6 @@ def test_rare_words_short_texts_and_repeats_rank_higher() -> None:
 
 
 def test_a_word_lent_by_a_neighbour_counts_less_than_an_own_one() -> None:
-    """Fractions are what a neighbour lends."""
     own, lent = bm25(np.array([[1.0], [0.4]]), np.array([5.0, 5.0]), documents=9, average_length=5)
     assert own > lent > 0
 
@@ -59,7 +57,6 @@ def test_lengths_that_do_not_belong_to_the_texts_are_refused() -> None:
 
 
 def test_no_candidates_get_no_scores() -> None:
-    """A search that finds nothing asks for no score."""
     assert list(bm25(table(["a"], []), np.zeros(0), documents=0, average_length=0)) == []
 
 

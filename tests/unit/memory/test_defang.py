@@ -352,7 +352,6 @@ def test_nothing_is_fetched_of_any_mixture_of_marks(text: str) -> None:
     ],
 )
 def test_code_and_ordinary_angle_brackets_stay_as_they_are(text: str) -> None:
-    """People ask for HTML, and compare numbers."""
     assert defang(text) == text
 
 
@@ -372,7 +371,6 @@ def test_no_draft_of_a_growing_text_shows_a_long_address(text: str) -> None:
 
 
 def test_a_draft_holds_an_unfinished_address_back() -> None:
-    """Nobody can say yet how long it will be."""
     assert defang("see https://x.exam", growing=True) == "see "
     assert defang("see [a](https://x.exam", growing=True) == "see "
     assert defang("see ![a](", growing=True) == "see "
@@ -413,7 +411,6 @@ PIECES = st.lists(
 
 @given(PIECES)
 def test_defanging_twice_is_defanging_once(text: str) -> None:
-    """Drafts and answers pass it at several places."""
     once = defang(text)
     assert defang(once) == once
 

@@ -18,7 +18,6 @@ def test_a_short_text_is_one_piece() -> None:
 
 
 def test_pieces_end_and_begin_at_sentences() -> None:
-    """A sentence cut in two means neither half."""
     pieces = chunks(PROSE * 100)
     assert len(pieces) > 3
     assert all(piece.endswith((".", "!", "?", "。")) for piece in pieces)

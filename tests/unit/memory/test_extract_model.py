@@ -211,7 +211,6 @@ JUNK: list[dict[str, Any]] = [
 
 @each_row("junk", JUNK)
 def test_junk_is_refused_by_code(junk: dict[str, Any]) -> None:
-    """Whatever the model thinks of it."""
     assert kept(stretch(message(1, "I like jazz")), {**FACT, **junk}) == []
 
 
@@ -280,7 +279,6 @@ def test_styles_and_events_become_rows_of_their_kind() -> None:
 
 
 def test_a_value_is_cut_at_its_limit() -> None:
-    """A pasted essay is no fact."""
     ((_, value),) = kept(stretch(message(1, "hi")), {**FACT, "value": "word " * 2_000})
     assert len(value) <= VALUE_LIMIT
 
@@ -311,7 +309,6 @@ def test_a_wish_is_told_again_only_by_a_message_that_asks_for_it() -> None:
 
 
 def test_two_people_of_one_name_are_told_apart() -> None:
-    """A group may have two Annas."""
     other = message(2, "me too", author=BOB)
     talk = stretch(message(1, "I love jazz"), *[type(other)(**{**_fields(other), "author_name": "Ada"})])
     names = [json.loads(line)["by"] for line in ask(talk).material.splitlines() if line.startswith("{")]
@@ -354,7 +351,6 @@ def test_in_a_group_a_fact_is_of_its_author_only_in_their_own_words() -> None:
 
 
 def test_in_private_a_fact_may_be_put_in_other_words() -> None:
-    """Nobody else is there who could have said it."""
     (one,) = found(stretch(message(1, "I moved to Porto")), facts=[FACT | {"value": "lives in Porto"}])
     assert (one.draft.subject_id, one.draft.subject) == (ADA, "")
 

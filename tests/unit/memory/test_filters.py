@@ -153,7 +153,6 @@ def test_what_is_written_out_is_read_again(words: list[str], given: list[tuple[N
     )
 )
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """And no word is made up."""
     try:
         found = read(text)
     except (UnknownFilter, UnreadFilter):

@@ -515,8 +515,6 @@ def test_a_home_is_not_moved_back_into_once_a_newer_one_was_told(example: Exampl
 
 
 def test_later_work_on_what_goes_goes_with_it_and_loses_nothing(example: Example) -> None:
-    """Rows that it had set aside beside that hold again."""
-
     def act(life: Life) -> None:
         one, other, third = life.tell(3), life.tell(6), life.tell(8)
         done, made = life.kept(lambda: life.merge(one, other))

@@ -38,5 +38,4 @@ def test_a_token_meets_its_own_bits_best() -> None:
 
 
 def test_no_texts_give_no_rows() -> None:
-    """Nothing embedded yet is no error."""
     assert best_matches(vectors(1, 2), []).shape == (0, 2)

@@ -77,7 +77,6 @@ def test_nothing_that_was_read_is_kept_in_memory() -> None:
 
 @given(st.text(max_size=200))
 def test_every_candidate_lies_in_the_text_and_is_described_by_numbers(text: str) -> None:
-    """Any text can be weighed."""
     some = pieces(text)
     for one in candidates(text, some):
         assert 0 <= one.start < one.end <= len(text)

@@ -121,12 +121,10 @@ INVENTED = [
 
 @pytest.mark.parametrize(("merged", "invented"), INVENTED)
 def test_a_number_a_name_or_half_a_story_of_its_own_is_made_up(merged: str, invented: bool) -> None:
-    """A few joining words are none of that."""
     assert invents(statement(merged), [statement("has 2 cats"), statement("likes reading")]) is invented
 
 
 def test_the_subject_and_the_topic_may_be_named() -> None:
-    """They stand beside the facts and not in them."""
     facts = [statement("teaches maths"), statement("teaches physics")]
     merged = statement("In Porto her sister Marta teaches maths and physics")
     assert invents(merged, facts)
@@ -173,14 +171,12 @@ def test_near_duplicates_count_once_and_are_kept_with_each_other() -> None:
 
 
 def test_one_made_up_number_spoils_the_answer() -> None:
-    """As a lost one does."""
     assert judge(
         FACTS, [merge("jazz by Nina Simone, 2 kinds of fado", 1, 2), merge("chamber music, opera in Verona", 4, 5)]
     ).refused
 
 
 def test_a_fact_named_twice_goes_into_the_first_statement_that_says_it() -> None:
-    """It is archived once and has one successor."""
     verdict = judge(
         FACTS, [merge("fado and chamber music", 2, 4), merge("fado, opera in Verona, blues from Memphis", 2, 5, 3)]
     )
@@ -189,7 +185,6 @@ def test_a_fact_named_twice_goes_into_the_first_statement_that_says_it() -> None
 
 
 def test_a_statement_of_one_fact_is_no_merge() -> None:
-    """Rewording is not what was asked for."""
     assert judge(FACTS, [merge("fado", 2)]).merges == ()
 
 
@@ -224,7 +219,6 @@ def test_joining_values_word_for_word_loses_and_invents_nothing(found: list[str]
 
 @given(values, values)
 def test_the_guard_is_total_and_every_statement_says_itself(one: str, other: str) -> None:
-    """Whatever a model writes."""
     a, b = Statement(key="detail", value=one), Statement(key="detail", value=other)
     assert says(a, a)
     assert isinstance(says(a, b), bool)

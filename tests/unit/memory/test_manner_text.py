@@ -31,7 +31,6 @@ def said(answer: str) -> str:
 
 
 def test_a_manner_asks_for_no_more_than_the_styles() -> None:
-    """A wish that nobody had is not obeyed."""
     assert said('{"manner": "You answer briefly."}') and not said('{"manner": "You answer briefly, in Latin."}')
 
 
@@ -45,7 +44,6 @@ def test_styles_without_a_model_are_one_paragraph_in_their_own_language() -> Non
 
 @given(st.lists(st.text(min_size=1, max_size=400), min_size=1, max_size=15))
 def test_a_joined_manner_never_outgrows_its_room(values: list[str]) -> None:
-    """However long the wishes are."""
     assert len(joined([style(value) for value in values])) <= LIMIT
 
 
@@ -86,7 +84,6 @@ def test_a_manner_that_is_too_long_ends_with_a_sentence() -> None:
 
 
 def test_a_secret_in_a_models_answer_is_masked() -> None:
-    """A model may quote what it should not."""
     assert "ghp_" not in said(json.dumps({"manner": "You greet with ghp_" + "a1B2" * 9 + " each day."}))
 
 

@@ -52,7 +52,6 @@ def test_a_statement_gets_the_key_that_talk_would_give_it(line: str, wanted: tup
 
 
 def test_headings_give_category_and_topic() -> None:
-    """They are all the order such a file has."""
     (item,) = notes("# Memory\n## Projects\n### Nordhaven site\n- uses a dark palette\n").items
     assert (item.category, item.topic, item.where) == ("project", "nordhaven-site", "MEMORY.md:4")
 
@@ -64,7 +63,6 @@ def test_a_list_below_an_item_keeps_what_it_hangs_on() -> None:
 
 
 def test_what_patterns_leave_over_is_kept_whole_beside_them() -> None:
-    """A sister's job is lost else."""
     found = notes("- My sister is called Vera, teaches at Oslo harbour school and comes each summer").items
     assert ("relation", "sister", "Vera") in told(found)
     assert any(item.key == "note" and "each summer" in item.value for item in found)
@@ -97,7 +95,6 @@ def test_daily_notes_are_events_of_their_day() -> None:
     ],
 )
 def test_a_date_before_a_statement_says_when_it_was(text: str, day: str) -> None:
-    """History files and dated headings."""
     (item,) = notes(text).items
     assert (item.kind, item.day, item.value) == ("event", day, "went to Sintra")
 
@@ -109,7 +106,6 @@ def test_a_dated_heading_with_a_tag_is_a_fact_told_that_day() -> None:
 
 
 def test_blanks_code_and_boxes_that_were_not_ticked_are_named() -> None:
-    """Nothing of a file is lost in silence."""
     text = "- **Pronouns:** _(optional)_\n- **Notes:**\n## Style\n- [x] Casual\n- [ ] Formal\n\n```sh\nrm x\n```\n"
     found = notes(text, where="USER.md")
     assert [item.value for item in found.items] == ["Casual"]
@@ -117,13 +113,11 @@ def test_blanks_code_and_boxes_that_were_not_ticked_are_named() -> None:
 
 
 def test_front_matter_of_a_profile_is_read() -> None:
-    """And the lines behind it keep their numbers."""
     found = notes("---\nname: Ada\ntags: [x]\n---\n- likes tea\n", where="USER.md").items
     assert told(found)[0] == ("identity", "name", "Ada") and found[-1].where == "USER.md:5"
 
 
 def test_secrets_are_masked_before_anything_else() -> None:
-    """Patterns and keys see the mark only."""
     key = "sk-ant-" + "a1B2" * 8
     found = notes(f"- **API key:** {key}\n- the token {key} is for staging")
     assert key not in repr(found) and found.masked == 2
@@ -147,13 +141,11 @@ def test_a_long_paragraph_becomes_several_memories() -> None:
                                            ("2026-05-12-trip.md", "2026-05-12"), ("2026-13-40.md", None),
                                            ("notes.md", None)])  # fmt: skip
 def test_the_day_of_a_file_is_in_its_name(name: str, day: str | None) -> None:
-    """A date that is none is no date."""
     assert day_of(name) == day
 
 
 @given(st.text(alphabet=st.sampled_from("ab *_-#>|[]()`:：§\n \t0129<!x用户"), max_size=400))
 def test_whatever_stands_in_a_file_is_read(text: str) -> None:
-    """No Markdown, however broken, may end an import."""
     for item in notes(text, where="USER.md").items:
         assert 0 < len(item.value) <= keys.VALUE_LIMIT and len(item.key) <= keys.KEY_LIMIT
         assert item.category in keys.CATEGORIES

@@ -68,7 +68,6 @@ def test_bare_code_does_not_search(text: str) -> None:
 
 @pytest.mark.parametrize("text", [f"{code}\nwhy does my usual setup refuse this" for code in CODE if "```" not in code])
 def test_code_with_a_line_of_prose_searches(text: str) -> None:
-    """The line beside the code is what the person wants."""
     assert should_search(text)
 
 

@@ -48,7 +48,6 @@ def test_a_part_of_a_word_is_no_quote() -> None:
 
 
 def test_nothing_is_found_where_nothing_is_looked_for() -> None:
-    """Blank texts stand everywhere and say nothing."""
     assert not Quotes([]).stand_in("anything") and not Quotes(["", "  "]).stand_in("any thing")
     assert (
         is_telling("in Lisbon") and not is_telling("Lisbon") and is_telling("住在里斯本") and not is_telling("里斯本")

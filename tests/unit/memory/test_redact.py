@@ -184,7 +184,6 @@ def test_a_secret_is_masked_and_nothing_around_it_changes(label: str, before: st
 
 
 def test_the_secrets_of_a_text_are_named_by_their_values_in_order_each_once() -> None:
-    """An answer that repeats one is masked by its value."""
     text = "wifi password: swordfish, pin: 4821; again: password: swordfish"
     assert secrets_in(text) == ["swordfish", "4821"]
     assert secrets_in("nothing here") == []
@@ -540,7 +539,6 @@ def test_a_text_of_thousands_of_secrets_is_masked_as_one_from_some_point_on(unit
 
 
 def test_a_text_of_hundreds_of_secrets_keeps_what_stands_between_them() -> None:
-    """A file of settings is such a text."""
     masked = redact("".join(f"line {i} password: hunter{i}\n" for i in range(900)))
     assert masked == "".join(f"line {i} password: [secret: password]\n" for i in range(900))
 

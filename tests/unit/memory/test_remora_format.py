@@ -19,14 +19,12 @@ def document(**fields: object) -> str:
 
 
 def test_a_bad_entry_is_named_and_costs_no_other() -> None:
-    """A file that somebody has edited by hand."""
     found = read(document(memories=[MEMORY | {"kind": "?"}, MEMORY, 5, MEMORY | {"learned_at": "noon"}]), mask=str)
     assert [item.value for item in found.items] == ["Lisbon"]
     assert [skipped.where for skipped in found.skipped] == ["memory 1", "memory 3", "memory 4"]
 
 
 def test_times_survive_to_the_millisecond() -> None:
-    """They tell what replaced what."""
     (item,) = read(document(memories=[MEMORY | {"valid_from": iso(1_778_578_200_123)}]), mask=str).items
     assert item.standing is not None and item.standing.valid_from == 1_778_578_200_123
 
@@ -57,7 +55,6 @@ _VALUES = (
     st.lists(st.dictionaries(st.sampled_from(["n", "time", "role", "author", "text", "name"]), _VALUES)),
 )
 def test_whatever_stands_in_an_export_of_ours_is_read(memories: list[object], messages: list[object]) -> None:
-    """Everything is read or named."""
     memories = [MEMORY | one if isinstance(one, dict) else one for one in memories]
     found = read(document(memories=memories, messages=messages), mask=str)
     silent = sum(isinstance(one, dict) and one.get("kind") in ("profile", "directive") for one in memories)

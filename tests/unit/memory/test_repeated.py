@@ -36,7 +36,6 @@ SEED = "legal winner thank year wave sausage worth useful legal winner thank yel
     ],
 )
 def test_a_password_is_masked_in_any_dress(said: str) -> None:
-    """Nothing around it says that it is one."""
     mask = masking(["my wifi password: Sunfl0wer!92"])
     assert "[secret" in mask(said)
     assert "fl0wer" not in mask(said).lower().replace(" ", "")
@@ -52,21 +51,18 @@ def test_a_password_is_masked_in_any_dress(said: str) -> None:
     ],
 )
 def test_other_secrets_are_masked_whole_and_in_parts(told: str, repeated: list[str]) -> None:
-    """Half a key is a secret, too."""
     mask = masking([told])
     for text in repeated:
         assert "[secret" in mask(text), text
 
 
 def test_what_is_no_secret_stays() -> None:
-    """An answer must stay readable."""
     mask = masking(["my pin: 4821, my password: Sunfl0wer!92"])
     for text in ("In 1482 and 48210 there were 4820 sunflowers.", "a flower, 92 of them", "4 and 8 are even, 2 and 1"):
         assert mask(text) == text
 
 
 def test_every_one_of_many_secrets_is_masked() -> None:
-    """Their number changes nothing."""
     values = [f"aB{nth:04}!xyz" for nth in range(1_000)]
     mask = masking(["\n".join(f"pw: {value}" for value in values)])
     assert mask(", then ".join(values)) == ", then ".join(["[secret: repeated]"] * 1_000)
@@ -82,13 +78,11 @@ def test_letters_that_stand_far_apart_are_no_secret() -> None:
 
 @given(st.text(max_size=60))
 def test_what_redact_masks_is_masked(text: str) -> None:
-    """It comes on top."""
     assert masking([])(text) == redact(text)
 
 
 @given(st.text(alphabet="abcXYZ019!.- ", min_size=8, max_size=30), st.text(max_size=20), st.text(max_size=20))
 def test_any_password_is_masked_by_its_value(value: str, before: str, after: str) -> None:
-    """Whatever its letters are."""
     told = f"my password: {value}"
     masked = redact(told)
     if masked == told or not all(part in told for part in masked.split("[secret: password]")):

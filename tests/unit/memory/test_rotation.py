@@ -23,7 +23,6 @@ def test_a_conversation_goes_on_unless_the_agents_file_says_otherwise() -> None:
 
 @pytest.mark.parametrize(("hours", "due"), [(5, False), (6, True), (100, True)])
 def test_it_begins_anew_after_so_long_a_silence(hours: int, due: bool) -> None:
-    """As many hours as the file says."""
     assert Rotation(idle_ms=6 * _HOUR).is_due(at(1, 10), at(1, 10) + hours * _HOUR, "UTC") is due
 
 
@@ -44,5 +43,4 @@ def test_the_hour_is_that_of_the_person() -> None:
 
 
 def test_a_first_message_begins_nothing_anew() -> None:
-    """There is nothing before it."""
     assert not Rotation(idle_ms=1, at=time(4)).is_due(None, at(1, 10), "UTC")

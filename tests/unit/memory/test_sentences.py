@@ -27,7 +27,6 @@ def test_a_text_without_an_end_is_whole_or_nothing() -> None:
 
 @given(st.text(alphabet="ab .!?。“”)3\n", max_size=200), st.integers(0, 200))
 def test_what_is_left_is_a_beginning_that_fits(text: str, most: int) -> None:
-    """Whatever the text, and the longest one that ends so."""
     cut = upto(text, most)
     assert text.startswith(cut) and len(cut) <= most
     assert cut == text or not cut or cut.rstrip("”“)\"'")[-1] in ".!?。"

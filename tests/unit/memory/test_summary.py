@@ -126,7 +126,6 @@ def test_a_summary_may_be_in_other_words_and_in_another_language(item: str, cove
 
 
 def test_a_refusal_among_the_items_is_left_out() -> None:
-    """The rest of the summary is of use."""
     made = read(json.dumps({"facts": ["Here is the summary:", "Anna was in Porto."], "open": ["none"]}), *TALK)
     assert made.text == "Facts:\n- Anna was in Porto."
 
@@ -149,7 +148,6 @@ def test_without_a_model_first_lines_of_people_stand_with_their_date_after_the_s
 
 
 def test_in_a_group_first_lines_say_whose_they_are() -> None:
-    """Who said it matters as much as what."""
     said = [message(1, "I bring bread."), message(2, "And I wine.", name="Ben", author=2)]
     text = summary.extract(said, "", timezone="UTC", tokens=300, count=count_tokens)
     assert "Ada: I bring bread." in text and "Ben: And I wine." in text
@@ -170,7 +168,6 @@ _TEXTS = st.lists(st.text(max_size=400), max_size=30)
 
 @given(facts=_TEXTS, decisions=_TEXTS, tokens=st.integers(0, 400))
 def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions: list[str], tokens: int) -> None:
-    """The prompt has no more room for it."""
     try:
         made = read(json.dumps({"facts": facts, "decisions": decisions}), *facts, *decisions, tokens=tokens)
     except Unreadable:
@@ -180,6 +177,5 @@ def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions:
 
 @given(lines=_TEXTS, before=st.text(max_size=600), tokens=st.integers(0, 400))
 def test_nor_does_one_of_first_lines(lines: list[str], before: str, tokens: int) -> None:
-    """Any messages and any earlier summary."""
     said = [message(n, line) for n, line in enumerate(lines, start=1)]
     assert count_tokens(summary.extract(said, before, timezone="UTC", tokens=tokens, count=count_tokens)) <= tokens

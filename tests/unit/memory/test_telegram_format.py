@@ -65,7 +65,6 @@ def test_what_others_said_in_a_private_chat_is_nobodys_fact() -> None:
     [{"forwarded_from": "Bob"}, {"text": [{"type": "bot_command", "text": "/start"}]}, {"text": "", "photo": "x.jpg"}],
 )
 def test_forwarded_words_commands_and_pictures_teach_nothing(fields: dict[str, Any]) -> None:
-    """As in a chat that is held here."""
     assert not one(message(2, "hello") | fields).learn
 
 
@@ -108,7 +107,6 @@ def test_group_numbers_are_those_a_bot_knows() -> None:
 
 
 def test_a_whole_account_holds_many_chats() -> None:
-    """With those that were left."""
     account = {
         "personal_information": {"user_id": 77},
         "chats": {"list": [chat(message(2, "a")), {"type": "saved_messages", "id": 77, "messages": []}, "?"]},
@@ -120,7 +118,6 @@ def test_a_whole_account_holds_many_chats() -> None:
 
 
 def test_bad_messages_are_named_and_cost_no_other() -> None:
-    """One of a hundred thousand."""
     found = said(chat(message(2, "good"), 5, {"id": 4, "type": "message", "text": "when?"}, message(6, "too")))
     assert [line.text for line in found.lines] == ["good", "too"]
     assert [skipped.where for skipped in found.skipped] == ["Remora, message #2", "Remora, message 4"]
@@ -128,7 +125,6 @@ def test_bad_messages_are_named_and_cost_no_other() -> None:
 
 @pytest.mark.parametrize("cut", [40, 120, 300])
 def test_a_file_that_breaks_off_gives_what_stands_before(cut: int) -> None:
-    """A full disk, an unplugged stick."""
     whole = json.dumps(chat(*(message(n, f"message {n}") for n in range(2, 40))))
     export = read(whole[:-cut])
     assert 20 < len(export.talks[0].messages) < 38 and export.talks[0].id == "999"
@@ -137,7 +133,6 @@ def test_a_file_that_breaks_off_gives_what_stands_before(cut: int) -> None:
 
 @each_row("text", ["", "[]", "{}", '{"messages": 3}', "<html>", "[" * 100_000])
 def test_what_is_no_export_is_refused_in_words(text: str) -> None:
-    """Also what only looks like JSON."""
     with pytest.raises(NotTelegramExport):
         read(text)
 

@@ -80,7 +80,6 @@ async def nearest(
 
 
 async def test_the_nearest_come_first_with_their_cosines(database: Database, vectors: Vectors) -> None:
-    """Fusion uses the figures, not only the order."""
     made = points(50)
     await database.write(keep(vectors, made))
     found = await database.read(lambda reader: vectors.nearest(reader, (1,), made[7], 5))
@@ -91,7 +90,6 @@ async def test_the_nearest_come_first_with_their_cosines(database: Database, vec
 
 
 async def test_a_partition_that_is_not_asked_for_is_never_seen(database: Database, vectors: Vectors) -> None:
-    """Memory never crosses people."""
     made = points(30)
     await database.write(keep(vectors, made[:10], partitions=(1,)))
     await database.write(keep(vectors, made[10:20], first=10, partitions=(2,)))
@@ -187,7 +185,6 @@ async def test_a_new_model_has_every_memory_embedded(database: Database) -> None
 
 
 async def test_token_bits_come_back_for_their_own_partitions_only(database: Database, vectors: Vectors) -> None:
-    """Late interaction is confined like any other read."""
     bits = sign_bits(points(3))
 
     def act(tx: Transaction) -> None:
@@ -243,7 +240,6 @@ async def test_removing_a_document_leaves_nothing_made_of_its_text(database: Dat
 
 
 async def test_what_was_cached_long_ago_is_evicted(database: Database, vectors: Vectors) -> None:
-    """Thirty days, as the documentation says."""
     day = 86_400_000
     made = points(2)
     await database.write(lambda tx: index.cache(tx, 2, {b"old": made[0]}, now=0))

@@ -59,7 +59,6 @@ plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z"
     ],
 )
 def test_tokens_of_typical_texts(text: str, expected: list[str]) -> None:
-    """The examples that the rules were written for."""
     assert tokens(text) == expected
 
 

@@ -52,7 +52,6 @@ def test_each_language_says_all_that_english_says(code: str) -> None:
     ],
 )  # fmt: skip
 async def test_small_talk_is_answered_with_small_talk(code: str, said: str, kind: str) -> None:
-    """Contents of memory have no place in it."""
     assert await answer(said, code) == speech(code, str, parts).texts[kind].format(name="Remora")
 
 
@@ -67,7 +66,6 @@ async def test_small_talk_is_answered_with_small_talk(code: str, said: str, kind
     ],
 )  # fmt: skip
 async def test_a_question_is_answered_by_the_fact_it_asks_for(code: str, said: str, key: str, value: str) -> None:
-    """Each form of question names the keys that answer it."""
     fact = Remembered(said=f"<{value}>", when="…", key=key, value=value, relation=key == "sister")
     other = Remembered(said="<x>", when="…", key="likes", value="x")
     text = await answer(said, code, other, fact)
@@ -78,7 +76,6 @@ async def test_a_question_is_answered_by_the_fact_it_asks_for(code: str, said: s
     ("code", "said"), [("de", "Wie heißt mein Bruder?"), ("es", "¿Cómo se llama mi hermano?"), ("fr", "Comment s'appelle mon frère ?"), ("ja", "兄の名前は？")]
 )  # fmt: skip
 async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> None:
-    """It would rather say that it does not know."""
     sister = Remembered(said="<Ute>", when="…", key="sister", value="Ute", relation=True)
     assert (await answer(said, code, sister)).startswith(speech(code, str, parts).texts["unknown"])
 
@@ -91,7 +88,6 @@ async def test_a_fact_about_somebody_else_is_no_answer(code: str, said: str) -> 
     ],
 )  # fmt: skip
 async def test_the_date_is_written_as_the_language_writes_it(code: str, said: str, date: str) -> None:
-    """Babel knows how."""
     assert date in await answer(said, code)
 
 

@@ -62,7 +62,6 @@ async def test_what_is_not_known_is_not_made_up() -> None:
 
 
 async def test_small_talk_is_answered_in_kind() -> None:
-    """Never with an unrelated memory."""
     both = await reply("good evening! how are you?", HOME)
     assert both.startswith("Hello") and "I'm well" in both and "Bergen" not in both
     assert "17:05" in await reply("what time is it?", HOME)
@@ -153,5 +152,4 @@ async def test_a_tablet_at_night_is_no_goodbye() -> None:
     ],
 )
 def test_it_tells_what_asks_something(text: str, language: str, asks: bool) -> None:
-    """The person's latest messages are read for that alone."""
     assert OfflineProvider(tokens, simplified, parts).asks(text, language) == asks

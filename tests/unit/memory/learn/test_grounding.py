@@ -24,7 +24,6 @@ def verdict(key: str, value: str, text: str, *, before: str = "", quote: str = "
     ],
 )
 def test_what_a_message_says_is_sure(key: str, value: str, text: str) -> None:
-    """In the words it was said with."""
     assert verdict(key, value, text) == "sure"
 
 
@@ -39,7 +38,6 @@ def test_what_a_message_says_is_sure(key: str, value: str, text: str) -> None:
     ],
 )
 def test_what_a_message_may_not_mean_is_never_sure(key: str, value: str, text: str) -> None:
-    """Invented, hedged, asked, or with another number."""
     assert verdict(key, value, text) != "sure"
 
 
@@ -49,7 +47,6 @@ def test_a_question_about_a_thing_is_no_fact_about_who_asks() -> None:
 
 
 def test_a_quote_that_nobody_wrote_and_no_word_of_it_is_refused() -> None:
-    """The model has made up its source."""
     text = "the trains were late again"
     assert verdict("work", "conductor", text, quote="I work as a conductor") == "refused"
     assert verdict("work", "conductor", text, quote="the trains were late") != "refused"
@@ -57,7 +54,6 @@ def test_a_quote_that_nobody_wrote_and_no_word_of_it_is_refused() -> None:
 
 
 def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
-    """The words of an answer stand in the question."""
     asked = "Does your mother still live in Toledo?"
     yes, no = (features(Claim(key="mother", value="lives in Toledo"), SaidText(text=said, before=asked)) for said in
                ("yes, in the same house", "no, she moved"))  # fmt: skip
@@ -95,7 +91,6 @@ def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
 
 @given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
 def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -> None:
-    """Any claim in any script gets a verdict."""
     assert verdict(key, value, text, before=before, quote=value) in ("sure", "unsure", "refused")
 
 

@@ -24,7 +24,6 @@ def test_a_text_that_could_be_several_has_none(text: str) -> None:
 
 
 def test_a_letter_alone_shows_no_language() -> None:
-    """A "y" is a yes, whoever types it."""
     assert language_of("y") is None and language_of("A!") is None
 
 

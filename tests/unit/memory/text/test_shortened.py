@@ -17,7 +17,6 @@ KEY = "-----BEGIN PRIVATE KEY-----\n" + "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFA
 
 @given(st.text(max_size=300), st.integers(300, 1_000))
 def test_a_text_within_the_bound_is_kept_whole(text: str, most: int) -> None:
-    """Only hidden characters and secrets go."""
     assert kept(text, most, clean=clean, redact=redact) == (redact(clean(text)), clean(text), 0)
 
 

@@ -78,7 +78,6 @@ def are_joined(one: str, other: str) -> bool:
 
 @each_row(("one", "other"), SAME)
 def test_wordings_of_one_thing_are_joined(one: str, other: str) -> None:
-    """Whichever was told first."""
     assert are_joined(one, other) and are_joined(other, one)
 
 
@@ -113,7 +112,6 @@ def test_what_may_name_either_of_two_is_joined_with_neither(unclear: str, one: s
 
 
 def test_a_name_is_clear_again_if_there_is_one_of_it() -> None:
-    """Wordings of one thing are no other things."""
     wordings = ("friend: Anna Schmidt", "friend: Anna", "friend: has a friend named Anna", "sister: Eva Müller")
     assert len(alike(dict(enumerate(map(statement, wordings))))) == 2
 
@@ -137,6 +135,5 @@ def test_a_bare_name_keeps_the_key_that_says_what_it_names() -> None:
 
 @given(key=st.text(max_size=20), value=st.text(max_size=150))
 def test_any_fact_names_itself_if_it_names_anything(key: str, value: str) -> None:
-    """In any script."""
     found = thing(key, value)
     assert found is None or names_the_same(found, found)

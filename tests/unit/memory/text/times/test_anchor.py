@@ -85,7 +85,6 @@ def test_anchored_text_is_never_anchored_again(today: date, later: date, words: 
 
 @given(today=DAYS, text=st.text(max_size=200))
 def test_words_are_kept_in_order(today: date, text: str) -> None:
-    """Anchoring adds to what was said and takes nothing away."""
     rest = iter(anchor(text, today))
     assert all(character in rest for character in text)
 

@@ -27,7 +27,6 @@ def test_the_most_telling_texts_are_known(pattern: str, texts: set[str]) -> None
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_pattern_of_a_table_needs_words_and_has_them_in_each_match(code: str) -> None:
-    """On all texts of the tests beside this."""
     found = 0
     trees = [ast.parse(path.read_text()) for path in Path(__file__).parent.glob("test_*.py")]
     strings = {node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)}

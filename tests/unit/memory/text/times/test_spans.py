@@ -184,7 +184,6 @@ def test_words_that_only_look_like_a_time_give_none(text: str) -> None:
 
 
 def test_several_times_are_told_apart() -> None:
-    """ "October and Sunday" are two times, no span between them."""
     text = "what happened in October and on Sunday, 还有前天"
     assert [text[r.start : r.end] for r in spans(text, SATURDAY, looks="back")] == ["in October", "on Sunday", "前天"]
 
@@ -262,7 +261,6 @@ def test_a_full_date_is_that_day_whenever_it_is_asked(today: date, day: date) ->
 
 @given(today=DAYS, weekday=st.integers(0, 6), month=st.integers(1, 12))
 def test_bare_weekdays_and_months_are_the_latest_past_ones(today: date, weekday: int, month: int) -> None:
-    """Questions look back; the two languages must agree."""
     name = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"][weekday]
     (day,) = spans(f"on {name}", today, looks="back")
     assert day.first.weekday() == weekday

@@ -1,4 +1,4 @@
-"""The chat model on this server too, for those who ask for it at the start.
+"""The chat model on a platform's server.
 
 Invariants: it is asked and counted in one place, whichever bot it is for; faults on it are made on the first bot that has
 one due.
@@ -7,22 +7,19 @@ one due.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Any
 
 from aiohttp import web
 
 from tests.platforms import chat_model as model
-from tests.platforms.discord.faults import Fault
+from tests.platforms.breaking import gone
 from tests.platforms.ledger import Entry
-
-if TYPE_CHECKING:
-    from tests.platforms.discord.server import Account, Platform
 
 
 class Chat:
     """`open` is how many requests are being answered."""
 
-    def __init__(self, platform: Platform, ms: float) -> None:
+    def __init__(self, platform: Any, ms: float) -> None:
         self.model = model.Model(ms)
         self.open = 0
         self._platform = platform
@@ -48,13 +45,15 @@ class Chat:
             # A model has no effect; before or after its thinking is all there is.
             for moment in ("before effect", "after effect"):
                 if fault is not None and fault.at == moment:
-                    broken = await self._platform.strike(request, account, entry, fault, "model")
+                    broken: web.StreamResponse | None = await self._platform.strike(
+                        request, account, entry, fault, "model"
+                    )
                     if broken is not None:
                         return broken
                 if moment == "before effect":
                     await asyncio.sleep(self.model.ms / 1000)
             response = await self.model.say(request, body)
-            if method == "model" and request.transport is not None:
+            if method == "model" and not gone(request):
                 self.model.answered[text] += 1
             if fault is not None and fault.at == "after answer":
                 await self._platform.strike(request, account, entry, fault, "model")
@@ -63,7 +62,7 @@ class Chat:
             self.open -= 1
             account.pulse.beat()
 
-    def _fault(self, method: str, text: str) -> tuple[Account, Fault | None]:
+    def _fault(self, method: str, text: str) -> tuple[Any, Any]:
         accounts = list(self._platform.accounts.values())
         for account in accounts:
             fault = account.faults.due(method, None, text)
