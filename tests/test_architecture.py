@@ -127,13 +127,13 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 91_000,
+    "lines": 89_000,
     "test_lines": 99_500,
     "options": 137,
     "long_functions": 2,
     "two_way_rooms": 0,
     "process_files": 6,
-    "longest_file": 1_300,
+    "longest_file": 1_000,
     "one": 1_750,
     "found": 1_350,
     "said": 890,
