@@ -17,6 +17,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from gateway.wording import phrases
 from gateway.wording.texts import Texts, part_of
@@ -72,17 +73,16 @@ class SearchMemory(Arguments):
         description="what to look for, in the person's own words; may be empty with a filter",
         max_length=500,
     )
-    category: str = Field(default="", description="only facts of this category, such as health", max_length=40)
-    topic: str = Field(default="", description="only what is filed under this topic or category", max_length=80)
-    key: str = Field(default="", description="only facts of this key, such as home or birthday", max_length=128)
-    tag: str = Field(default="", description="only what the person has given this tag", max_length=80)
-    about: str = Field(default="", description="only what is about or names this person or thing", max_length=200)
-    place: str = Field(default="", description="only what names this place", max_length=200)
-    since: str = Field(
-        default="", description="only told from this time on, such as 2026-05 or last week", max_length=80
-    )
-    until: str = Field(default="", description="only told up to the end of this time", max_length=80)
-    on: str = Field(default="", description="only told in this time, such as yesterday", max_length=80)
+    #: The model is not told of it: a topic covers it, and each word of a tool takes its share of a small context.
+    category: SkipJsonSchema[str] = Field(default="", max_length=40)
+    topic: str = Field(default="", description="only of this topic or category", max_length=80)
+    key: str = Field(default="", description="only facts of this key: home", max_length=128)
+    tag: str = Field(default="", description="only what they tagged so", max_length=80)
+    about: str = Field(default="", description="only about this person or thing", max_length=200)
+    place: str = Field(default="", description="only about this place", max_length=200)
+    since: str = Field(default="", description="only told since then: 2026-05, last week", max_length=80)
+    until: str = Field(default="", description="only told until then", max_length=80)
+    on: str = Field(default="", description="only told then: yesterday", max_length=80)
 
     @property
     def most(self) -> int:
@@ -101,6 +101,7 @@ class SearchMemory(Arguments):
 
 
 class SearchSome(SearchMemory):
+    category: str = Field(default="", description="only facts of this category: health", max_length=40)
     limit: int = Field(default=8, ge=1, le=50, description="the most results")
 
     @property

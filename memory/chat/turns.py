@@ -225,12 +225,7 @@ class Turns:
         size = WindowSize(tokens=window_tokens, messages=window_messages, lately=lately, compacted=compacted)
 
         def looked(reader: Reader, hits: list[Hit]) -> TurnMaterial:
-            scope = chats.scope_of(reader, context.session, context.speaker.id)
-            reader.confine(scope, session_id=context.session.id)
-            # Hits from before an account was linked or taken out may not be the speaker's any more.
-            theirs = hits if scope == context.scope else []
-            seen = replace(context, scope=scope)
-            view = window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+            view, scope = self._view(reader, turn, budget, hits, size, now=now)
             if not modelless:
                 return view
             reminders = reminding.of_reach(reader, reminding.reach(scope, context.session))
@@ -254,6 +249,19 @@ class Turns:
             besides={message.id for message in turn.said},
             older_reflections=False,
         )
+
+    def _view(
+        self, reader: Reader, turn: Turn, budget: Budget | None, hits: list[Hit], size: WindowSize, *, now: int
+    ) -> tuple[TurnMaterial, Scope]:
+        """Returns the material of a turn, and the scope that its speaker has by now."""
+        context = turn.context
+        scope = chats.scope_of(reader, context.session, context.speaker.id)
+        reader.confine(scope, session_id=context.session.id)
+        # Hits from before an account was linked or taken out may not be the speaker's any more.
+        theirs = hits if scope == context.scope else []
+        seen = replace(context, scope=scope)
+        view = window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+        return view, scope
 
     async def understood(self, turn: Turn) -> Revision:
         """Returns the facts that patterns find in this turn's own messages, and those taken back. Writes nothing.

@@ -147,6 +147,9 @@ READERS: Final = (
     Reader(name="memory.text.things.thing", read=partial(things.thing, "pet")),
     Reader(name="memory.text.links.defang", read=links.defang, seconds=1.0),
     Reader(name="memory.text.occasion_words.is_occasion", read=occasion_words.is_occasion),
+    Reader(
+        name="memory.text.occasion_words.shows", read=lambda text: occasion_words.shows(text, "tender", "called_off")
+    ),
     Reader(name="memory.text.sentences.parts", read=sentences.parts),
     Reader(
         name="memory.text.sentences.beginning",
