@@ -172,8 +172,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/lineage.py:parts_of": (1, _ERASED),
     "store/documents.py:changed_names": (1, "numbers of rows only, for the indexer"),
     "store/attachments.py:last_pictured": (1, "ids of messages of the session whose turn it is"),
-    "store/attachments.py:summed_up": (1, "ids of messages of the session whose summary it is"),
-    "store/history.py:results_summed_up": (1, _SESSION),
     "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
     "store/entities.py:note": (1, "whether a row is this owner's"),
     "store/entities.py:of_memories": (1, _HELD),
