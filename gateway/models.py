@@ -116,14 +116,18 @@ def _rotation(session: SessionSpec) -> Rotation:
     )
 
 
+def _temperature(spec: AgentSpec) -> float | None:
+    """Returns 0, so that what is read does not vary, unless the operator has set it or top_p, beside which some servers
+    take none."""
+    is_set = any(model.temperature is not None for model in spec.background.models)
+    return None if is_set or any(model.top_p is not None for model in spec.background_models) else 0.0
+
+
 def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
     models = spec.background_models
     if not models:
         return None
     chain = shared.chain(models, background=True)
-    # What is read shall not vary. A server may take no temperature beside top_p, which is the operator's.
-    is_set = any(model.temperature is not None for model in spec.background.models)
-    temperature = None if is_set or any(model.top_p is not None for model in models) else 0.0
     # The cost of calls that gave way or broke off; it is booked with the next answer.
     owed: list[Completion] = []
     gauge = Gauge([model.context for model in models])
@@ -139,7 +143,7 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
                 ChatMessage(role="system", content=asked.instructions),
                 ChatMessage(role="user", content=asked.material),
             ),
-            temperature=temperature,
+            temperature=_temperature(spec),
             json_mode=True,
             json_schema=asked.schema,
             on_aborted=owed.append,

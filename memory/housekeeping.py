@@ -61,8 +61,6 @@ class _Part:
 
 
 class Housekeeping:
-    """The housekeeping of one store (`Service.housekeeping`)."""
-
     def __init__(
         self, database: Database, *, keeping: Keeping, forgetting: Forgetting, backups: Backups, now: Callable[[], int]
     ) -> None:

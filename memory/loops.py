@@ -62,8 +62,6 @@ class PutOff:
 
 
 class Loops:
-    """The loops of one store, or of the process. Each loop has a name that an operator can find in the documents."""
-
     def __init__(
         self,
         *,

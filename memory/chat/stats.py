@@ -154,6 +154,8 @@ def _stats(reader: Reader, scope: Scope) -> ScopeStats:
 
 
 class Stats:
+    """The figures of one store (`Service.stats`)."""
+
     def __init__(
         self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
     ) -> None:

@@ -21,11 +21,12 @@ from typing import Any, get_args
 from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch, names_of
-from memory.learn.grounding import Claim, SaidText, Verdict, is_quoted, judge
+from memory.learn.grounding import NAMES, Claim, SaidText, Verdict, is_quoted, judge, telling
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
 from memory.learn.summed import is_refusal
 from memory.learn.wishes import adds_nothing, asks_for, manners_of
+from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store.entities import Named, Type
 from memory.store.history import Message
@@ -62,8 +63,6 @@ _SELF = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A draft, the message it comes from, and the ids of the rows that are no longer true because of it."""
-
     draft: Draft
     message_id: int
     replaces: tuple[int, ...] = ()
@@ -71,8 +70,6 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A model's finding: a draft, the messages it comes from, the rows it replaces, the (name, type) pairs in it."""
-
     draft: Draft
     scope: Scope
     source_ids: tuple[int, ...]
@@ -314,8 +311,21 @@ def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: b
     first = next((message for message in origin.messages if message.author_id is not None), None)
     before = "" if first is None else _before(first, stretch)
     verdict = judge(claim, SaidText(text=text, before=before))
+    if verdict == "unsure" and origin.by_person and _is_stated(claim, text, origin.today):
+        verdict = "sure"
     # A text that reads like an instruction is kept for its owner to see, and ends nothing.
     return "unsure" if verdict == "sure" and injection_flags(text) else verdict
+
+
+def _is_stated(claim: Claim, text: str, today: date) -> bool:
+    """Returns whether a whole clause states a claim so plainly that it is read without a model, too."""
+    wanted = telling(claim.value)
+    return not claim.of_other and any(
+        each.subject == "self"
+        and (each.key == claim.key or {each.key, claim.key} <= NAMES)
+        and telling(each.value) <= wanted <= telling(f"{each.value} {each.key} {cues(each.key)}")
+        for each in patterns.extract(text, today=today)
+    )
 
 
 def _before(message: Message, stretch: Stretch) -> str:

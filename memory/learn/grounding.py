@@ -92,7 +92,8 @@ def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> boo
     place = fold(clause).find(fold(claim.value))
     of_self = shows("mine", clause) and place > 0 and not shows("kin", fold(clause)[:place])
     introduces = key == "name" and there == wanted and claim.value.istitle()
-    labelled = not labels.isdisjoint(there) or (key == "home" and shows("moved", clause))
+    # "Call me when Bob is there" gives nobody a name.
+    labelled = (key not in NAMES and not labels.isdisjoint(there)) or (key == "home" and shows("moved", clause))
     return of_self and (introduces or labelled)
 
 
@@ -203,6 +204,8 @@ def _opens(kind: str, text: str) -> bool:
     return found is not None and not _LETTERS.search(text[: found.start()])
 
 
+#: The keys of what somebody is called.
+NAMES: Final = frozenset(("name", "called"))
 _CLOCK: Final = re.compile(r"\d{1,2}[:.h]\d{2}\b")
 _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")

@@ -57,8 +57,6 @@ class Time:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubQuestion:
-    """A whole question, or one of several in it: its words, and its meaning if an embedder works."""
-
     text: str
     terms: list[str]
     meaning: EmbeddedQuestion | None = None

@@ -132,8 +132,6 @@ class Statistics:
 
 @dataclass(slots=True)
 class Ranked:
-    """A candidate's score, with the signals of all candidates and its place among them."""
-
     candidate: Candidate
     score: float
     signals: Mapping[ScorePart, Floats]
@@ -283,7 +281,6 @@ def _with_none(values: Floats) -> Floats:
 
 
 def table(terms: Sequence[str], docs: Sequence[Mapping[str, float]]) -> Floats:
-    """Returns the number of times each term occurs in each text: (texts, terms)."""
     column = {term: i for i, term in enumerate(terms)}
     counts = np.zeros((len(docs), len(terms)))
     for row, doc in enumerate(docs):

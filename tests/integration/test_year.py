@@ -85,8 +85,7 @@ def test_a_short_year_loses_nothing_doubles_nothing_and_misses_no_night(
     assert figures["missed"] == 0
     assert figures["lost"] == 0, year.lost()
     assert figures["duplicates"] == 0, year.duplicates
-    # "Call me Hargreave please, surname only" is kept as unsure, and what is unsure ends nothing.
-    assert int(str(figures["superseded_above"])) <= 1, [(one.fact.id, one.above) for one in answered if one.above]
+    assert figures["superseded_above"] == 0, [(one.fact.id, one.above) for one in answered if one.above]
     assert float(str(figures["valid_top5"])) >= _BY_WORDS
     assert int(str(figures["rows_per_person_max"])) <= 120
 

@@ -192,8 +192,6 @@ class LocalVectors:
 
 
 class LocalTokens(LocalVectors):
-    """Implements `memory.recall.embed.TokenEmbedder` too; see `Local.tokens`."""
-
     def suits(self, text: str) -> bool:
         return minilm.suits(text)
 

@@ -327,6 +327,19 @@ def test_only_an_oversized_message_loses_its_middle() -> None:
     assert cut.startswith("begin ") and cut.endswith("end") and len(cut) < len(text) / 3
 
 
+@each_row(
+    ("key", "value", "text"),
+    [
+        ("called", "is called Hargreave", "Right, joke's over. Call me Hargreave please, surname only."),
+        ("called", "Hargreave", "Nenn mich bitte Hargreave"),
+        ("name", "Paco", "Llámame Paco, por favor"),
+    ],
+)
+def test_a_whole_clause_that_says_it_makes_a_claim_sure(key: str, value: str, text: str) -> None:
+    (called,) = found(stretch(message(1, text)), facts=[{"key": key, "value": value, "messages": [1]}])
+    assert called.is_sure
+
+
 def test_common_names_of_single_valued_keys_become_the_vocabularys() -> None:
     """Else a move from "current-city" to "home" leaves somebody in two places."""
     assert [vocabulary_key(key) for key in ("Current City", "date of birth", "Job Title", "shoe size")] == [

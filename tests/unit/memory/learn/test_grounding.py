@@ -67,6 +67,8 @@ def test_a_yes_says_what_was_asked_and_a_no_does_not() -> None:
         ("home", "Porto", "my home is Porto", "sure"),
         ("occupation", "nurse", "I work as a nurse at the children's hospital in Leeds", "sure"),
         ("name", "Ada", "I'm Ada", "sure"),
+        ("name", "taxi", "Call me a taxi please", "unsure"),
+        ("name", "Bob", "Call me when Bob is there", "unsure"),
         ("favourite-board-game", "chess", "my favourite board game is chess", "sure"),
         ("home", "苏州", "我住在苏州", "sure"),
         ("home", "Porto", "my sister lives in Porto", "unsure"),
