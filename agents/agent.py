@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import structlog
 
-from agents import marks, tools
+from agents import tools
 from agents.budget import Gauge, size
 from agents.calls import arguments_in, tool_named
 from agents.llm import (
@@ -37,7 +37,7 @@ from agents.llm import (
     ToolCall,
     ToolSpec,
 )
-from agents.marks import unmarked
+from agents.prompt import outside, unmarked
 from agents.providers.roles import without_tools
 from agents.spec import TurnSpec
 from agents.tools import Tool
@@ -209,11 +209,7 @@ def exchange(
 
 
 async def _results_of(
-    offered: Sequence[Tool],
-    calls: Sequence[ToolCall],
-    results: _Results,
-    redact: Callable[[str], str],
-    n: int,
+    offered: Sequence[Tool], calls: Sequence[ToolCall], results: _Results, redact: Callable[[str], str], n: int
 ) -> list[str]:
     """Returns the results of a step's calls. Those side by side that change nothing are run at the same time."""
     told: dict[int, str] = dict.fromkeys(range(_MOST_CALLS, len(calls)), _TOO_MANY)
@@ -246,7 +242,7 @@ async def answered(
     result = await tools.call(offered, wanted, step=step, index=index)
     result = await asyncio.to_thread(lambda: unmarked(redact(result)))
     tool = tools.named(offered, wanted.name)
-    return marks.outside(tool.origin, result) if tool is not None and tool.origin else result
+    return outside(tool.origin, result) if tool is not None and tool.origin else result
 
 
 def _beside(offered: Sequence[Tool], wanted: ToolCall) -> bool:
@@ -348,10 +344,7 @@ class _Asking:
         return size(request, self._gauge.count) > self._room() // 2
 
     def _may_help(self, error: ModelError, request: Request) -> bool:
-        """Returns whether a request with less may be answered.
-
-        A refusal that nothing else explains has to come twice, or on a long request: words for "too long" have no end.
-        """
+        """Returns whether less may help. An unexplained refusal has to come twice, or be of a long request."""
         if isinstance(error, ContextOverflow) or not error.of_request:
             return isinstance(error, ContextOverflow)
         return self._refused or (not error.retryable and self._is_long(request))
@@ -387,18 +380,13 @@ def _is_same(request: Request, other: Request) -> bool:
 
 
 async def _kept(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:
-    """Returns the completion as it may be stored. A long one is masked in a thread."""
     if len(completion.text) <= _SHORT and not completion.tool_calls and completion.opaque is None:
         return _masked(completion, redact, offered)
     return await asyncio.to_thread(_masked, completion, redact, offered)
 
 
 def _masked(completion: Completion, redact: Callable[[str], str], offered: Collection[str]) -> Completion:
-    """Returns the completion as it may be stored.
-
-    It holds no secrets and no NUL. Its calls name the offered tools that the model means, or consist of letters that
-    every vendor takes.
-    """
+    """Returns the completion fit to be stored: without secrets and NUL, its calls under names of offered tools."""
     return replace(
         completion,
         text=redact(completion.text),
@@ -460,10 +448,7 @@ def _each_text(parsed: Any, act: Callable[[str], str]) -> Any:
 
 
 def _sound(wanted: ToolCall) -> ToolCall:
-    """Returns the call as it may stand in history.
-
-    Arguments that are no plain JSON object are replaced, because they would break every later request.
-    """
+    """Returns the call fit for history: arguments that are no JSON object would break every later request."""
     if len(wanted.arguments) <= _LONGEST_ARGUMENTS:
         try:
             parsed = json.loads(wanted.arguments)

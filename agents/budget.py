@@ -1,7 +1,9 @@
-"""Allots a model's context among the parts of a request, and learns how a server counts tokens.
+"""Estimates tokens, allots a model's context among the parts of a request, and learns how a server counts.
 
-Invariants: Parts never come to more than the room they share. A part keeps its floor before a part behind it gets any
-more than its own. All sizes are in estimated tokens (`agents.tokens`): a `Gauge` turns a context into so many of them.
+Invariants: an estimate is a sum over characters, so it never falls when text is added; it costs one pass in C. It leans
+high, because a prompt cut too early still gets an answer, and one that overflows does not. Parts never come to more
+than the room they share. A part keeps its floor before a part behind it gets any more than its own. All sizes are in
+estimated tokens: a `Gauge` turns a context into so many of them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,55 @@ from typing import Final, TypeAlias
 import structlog
 
 from agents.llm import ChatMessage, Completion, Request, ToolSpec
-from agents.tokens import count_tokens
+
+#: Hundredths of a token per character. Their source: counts made with three public vocabularies
+#: (OpenAI's o200k_base and cl100k_base, and DeepSeek's) over translated interface texts in some thirty
+#: languages, English and Chinese chats, source code and tables, fitted by hand to o200k and rounded;
+#: the counting itself is not kept.
+#: Against o200k the estimate came out at 1.02-1.13 of the true count for English, 0.92-1.14 for other
+#: languages in Latin letters, 0.97-1.26 for Chinese, Japanese and Korean, 0.97-1.57 for the rest. Older
+#: vocabularies spend far more on scripts they hardly know: against cl100k it is 0.8 for Chinese, half for
+#: Greek and Hebrew, a third for Georgian.
+_LETTER = 25  # ASCII letters: four to a token; the space before a word is counted apart
+_SPACE = 20
+_DIGIT = 60  # between three digits to a token (OpenAI) and one (Qwen, Llama 2)
+_PUNCTUATION = 50
+_ACCENTED = 80  # a letter with an accent tends to break its word in two
+_ALPHABETIC = 42  # Greek, Cyrillic, Armenian, Hebrew, Arabic
+_SYLLABIC = 60  # Indic scripts, Thai, Georgian, Khmer and others of three UTF-8 bytes
+_SYMBOL = 90  # dashes, quotes, arrows, mathematics
+_IDEOGRAPH = 100  # Chinese, Japanese, Korean, full-width forms: about one token to a character
+_EMOJI = 200  # and every other character of four UTF-8 bytes
+
+
+def count_tokens(text: str) -> int:
+    """Returns the estimated tokens of any `str`; 0 only for "". About 10 ms for a megabyte of ASCII."""
+    weights = text.encode("utf-8", "surrogatepass").translate(_WEIGHT_OF_BYTE)
+    return -(-sum(weights) // 100)
+
+
+def _weight(byte: int) -> int:
+    if byte < 0x80:
+        letter = chr(byte)
+        if letter.isalpha():
+            return _LETTER
+        if letter.isdigit():
+            return _DIGIT
+        return _SPACE if letter.isspace() else _PUNCTUATION
+    first_bytes = (
+        (0xC0, 0),  # a continuation byte: its character is already counted
+        (0xCC, _ACCENTED),
+        (0xE0, _ALPHABETIC),
+        (0xE2, _SYLLABIC),
+        (0xE3, _SYMBOL),
+        (0xF0, _IDEOGRAPH),
+        (0x100, _EMOJI),
+    )
+    return next(weight for end, weight in first_bytes if byte < end)
+
+
+_WEIGHT_OF_BYTE = bytes(_weight(byte) for byte in range(256))
+
 
 log = structlog.get_logger(__name__)
 
@@ -113,10 +163,7 @@ class Allotment:
 
 
 def shares(room: int, wanted: Allotment, *, system: int) -> Allotment:
-    """Returns the tokens of `room` that each part of a chat's request may take, at most the `wanted` ones.
-
-    They depend on nothing that changes from turn to turn, so the beginning of a prompt stays the same.
-    """
+    """Returns each part's tokens, at most the `wanted`; the same each turn, so the beginning of a prompt stays."""
     given = allot(
         room,
         (
@@ -180,15 +227,11 @@ class Gauge:
         return min(_MOST_RATIO, max(_LEAST_RATIO, math.ceil(most / _STEP - 1e-6) * _STEP))
 
     def room(self, *, refused: bool = False) -> int:
-        """Returns the estimated tokens that a request and its answer may have.
-
-        After a refusal they suit the smallest context of the chain: another model than the first may have refused.
-        """
+        """Returns the estimated tokens for a request and its answer; after a refusal those of the smallest context."""
         context = min(self._contexts) if refused else self._contexts[0]
         return int(context * _USED / self.ratio)
 
     def counted(self, request: Request, completion: Completion) -> None:
-        """Notes the tokens that a server has counted in a request, and which model it was."""
         self._answered = completion.place, f"{completion.provider}/{completion.model}"
         if self._answered not in self._reported:
             # The ratios shown by refusals before the first answer.
@@ -244,7 +287,6 @@ class Gauge:
         return len(alike) > 1
 
     def _cut(self, model: _Model, most: int, sent: int) -> None:
-        """Notes that a server cuts the requests to a model at so many tokens."""
         place, name = model
         self._known[place] = min(self._known[place], most)
         self._contexts[place] = min(self._contexts[place], most)
@@ -259,11 +301,7 @@ class Gauge:
         )
 
     def overflowed(self, request: Request, room: int, error: str) -> None:
-        """Notes that a request was refused as too long, although it was made to fit into `room`.
-
-        The context is what the server says it is. Else the server counts more than estimated if the request filled its
-        room, and its context is smaller than configured if it did not.
-        """
+        """Notes that a request of `room` tokens was refused as too long: the context, or the estimate, is too large."""
         if room > self.room(refused=True):
             return  # a smaller model of the chain may have refused, which the next try suits
         estimated = size(request, self.count) + (request.max_tokens or 0)
@@ -325,10 +363,7 @@ def affordable(tools: Sequence[ToolSpec], tokens: int, count: Count) -> tuple[To
 
 
 def shortened(text: str, tokens: int, count: Count) -> str:
-    """Returns `text` in at most `tokens` tokens: its beginning and its end, with a line between that says what is cut.
-
-    Returns "" if not even that line fits. `count` must not fall when text grows.
-    """
+    """Returns the beginning and end of `text` with a line about the cut between, in `tokens` tokens; "" if too few."""
     if count(text) <= tokens:
         return text
 

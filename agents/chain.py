@@ -3,15 +3,18 @@
 Invariants: once a visible character was handed to `on_text` no further call is made, so a person never reads
 two beginnings of one answer; a wait asked for by a vendor is never cut short, and never begins if the caller would give
 up before its end; a model that hangs does not use up the time of the next one by being asked again; errors name all
-models tried. A request that is too long for one model is given only to models that can read more.
+models tried. A request that is too long for one model is given only to models that can read more. A person's
+call never waits for a place on a server, so a call that hangs holds up no other. A background call begins only if a
+place is free, gives way as soon as a person's call needs it, and begins anew afterwards.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
@@ -26,8 +29,81 @@ from agents.llm import (
     Request,
     Screen,
 )
-from agents.servers import Servers
 from agents.spans import span
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Place:
+    live: int = 0
+    background: list[asyncio.Task[Any]] = field(default_factory=list)
+    evicted: set[asyncio.Task[Any]] = field(default_factory=set)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def taken(self) -> int:
+        return self.live + len(self.background)
+
+    def announce(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Servers:
+    """The servers by address. `now` gives seconds on a clock that never goes back."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._places: dict[str, _Place] = {}
+        self._failing_until: dict[str, float] = {}
+
+    def failed(self, key: str, seconds: float) -> None:
+        self._failing_until[key] = max(self._now() + seconds, self._failing_until.get(key, 0.0))
+
+    def answered(self, *keys: str) -> None:
+        for key in keys:
+            self._failing_until.pop(key, None)
+
+    def failing(self, *keys: str) -> bool:
+        now = self._now()
+        return any(self._failing_until.get(key, now) > now for key in keys)
+
+    @asynccontextmanager
+    async def live(self, address: str, slots: int | None) -> AsyncIterator[None]:
+        """Holds a place for a person's call; a background call gives way to it if the server has too few places."""
+        place = self._places.setdefault(address, _Place())
+        place.live += 1
+        while slots is not None and place.taken > slots and place.background:
+            task = place.background.pop()
+            place.evicted.add(task)
+            task.cancel()
+        try:
+            yield
+        finally:
+            place.live -= 1
+            place.announce()
+
+    async def in_background(self, address: str, slots: int | None, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Returns the result of `call`, made when the server has a free place, and again if it had to give way."""
+        place = self._places.setdefault(address, _Place())
+        while True:
+            while slots is not None and place.taken >= slots:
+                await place.changed.wait()
+            task = asyncio.ensure_future(call())
+            place.background.append(task)
+            try:
+                return await task
+            except asyncio.CancelledError:
+                current = asyncio.current_task()
+                if task not in place.evicted or (current is not None and current.cancelling()):
+                    raise
+            finally:
+                if task in place.background:
+                    place.background.remove(task)
+                place.evicted.discard(task)
+                place.announce()
+
 
 #: Seconds before the second, third and fourth try of one model, each varied by up to a quarter either way.
 WAITS = (0.5, 2.0, 8.0)
@@ -140,8 +216,7 @@ class Chain:
     def _order(self, wanted: str) -> list[Member]:
         """Returns the models in the order of asking: the `wanted` one first, but those that are failing last."""
         return sorted(
-            self._members,
-            key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted),
+            self._members, key=lambda member: (self._servers.failing(*member.keys), member.provider.name != wanted)
         )
 
     async def _retried(
@@ -170,11 +245,7 @@ class Chain:
                 return await self._asked(member, request, screen)
 
         retrying = AsyncRetrying(
-            sleep=self._sleep,
-            stop=enough,
-            wait=self._wait,
-            retry=retry_if_exception(worth_another_try),
-            reraise=True,
+            sleep=self._sleep, stop=enough, wait=self._wait, retry=retry_if_exception(worth_another_try), reraise=True
         )
         completion: Completion = await retrying(attempt)
         return completion

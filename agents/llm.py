@@ -89,7 +89,6 @@ def calls_to_json(message: ChatMessage) -> str | None:
 
 
 def calls_from_json(text: str | None) -> tuple[tuple[ToolCall, ...], Opaque | None]:
-    """Returns the tool calls of a message, and what their server wants back, from the text of `calls_to_json`."""
     kept = json.loads(text or "[]")
     calls, opaque = (kept["calls"], kept["opaque"]) if isinstance(kept, dict) else (kept, None)
     return tuple(ToolCall(**call) for call in calls), Opaque.read(opaque)
@@ -188,10 +187,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens of one call, as the vendor counted them; `estimated` where the vendor gives no count.
-
-    `input_tokens` include `cached_tokens`. `cost` is None if no price is known.
-    """
+    """Tokens of one call (`input_tokens` include `cached_tokens`), or `estimated`; `cost` is None without a price."""
 
     input_tokens: int = 0
     output_tokens: int = 0

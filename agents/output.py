@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection
 from typing import Final, Literal, TypeAlias
 
-from agents import output_marks, textual_calls
-from agents.calls import as_json, tool_named
-from agents.textual_calls import Written
+from agents import calls as written_calls
+from agents import output_marks
+from agents.calls import Written, as_json, tool_named
 
 _State: TypeAlias = Literal["text", "verbatim", "thought", "until", "label", "ended"]
 
@@ -197,10 +197,10 @@ class Output:
         match = output_marks.NAMED.match(self._rest)
         if match is None or tool_named(match[1], self.offered) is None:
             return None
-        value = textual_calls.json_at(self._rest, match.end())
+        value = written_calls.json_at(self._rest, match.end())
         if value is None:
             return False if not self._final and len(self._rest) < 4 * _MOST_HELD else None
-        return self._taken(textual_calls.calls_in(self._rest[: value[1]]), value[1])
+        return self._taken(written_calls.calls_in(self._rest[: value[1]]), value[1])
 
     def _label(self) -> bool | None:  # noqa: PLR0911 - one way out for each kind
         if self._rest[0] == "#" and self._any:
@@ -241,7 +241,6 @@ class Output:
         return True
 
     def _in_label(self) -> bool:
-        """Decides whether a line that begins with the person's role was invented or belongs to the answer."""
         first, *others = self._rest.split("\n")
         for line in others:
             match = output_marks.LABEL.match(line)
@@ -296,7 +295,7 @@ class Output:
         if close is None:
             return False if not self._final and len(inside) < 4 * _MOST_HELD else None
         inside = inside[: close.start()].strip()
-        value = textual_calls.json_at(inside, 0) or textual_calls.json_at(as_json(inside), 0)
+        value = written_calls.json_at(inside, 0) or written_calls.json_at(as_json(inside), 0)
         return self._whole_call(value, end + 1 + close.end())
 
     def _bare_call(self) -> bool | None:
@@ -305,13 +304,13 @@ class Output:
             return self._python_call()
         if not _may_begin_call(self._rest, final=self._final):
             return None
-        value = textual_calls.json_at(self._rest, 0)
+        value = written_calls.json_at(self._rest, 0)
         if value is not None:
             return self._whole_call(value, value[1])
         if not self._final:
             return False if len(self._rest) < 4 * _MOST_HELD else None
         plain = as_json(self._rest[: 4 * _MOST_HELD])
-        value = textual_calls.json_at(plain, 0)
+        value = written_calls.json_at(plain, 0)
         if value is None or value[1] != len(plain.rstrip()):
             return None
         return self._whole_call(value, len(self._rest))
@@ -327,11 +326,11 @@ class Output:
         end = re.search(r"\)\s*\]", self._rest)
         if end is None:
             return False if not self._final and len(self._rest) < _MOST_HELD else None
-        return self._taken(textual_calls.pythonic(self._rest[: end.end()], self.offered), end.end())
+        return self._taken(written_calls.pythonic(self._rest[: end.end()], self.offered), end.end())
 
     def _whole_call(self, value: tuple[object, int] | None, end: int) -> bool | None:
         """Takes JSON up to `end` for a call if it names an offered tool, or is the whole answer."""
-        calls = None if value is None else textual_calls.as_calls(value[0])
+        calls = None if value is None else written_calls.as_calls(value[0])
         if calls is None:
             return None
         if any(tool_named(name, self.offered) for name, _ in calls):
@@ -349,7 +348,6 @@ class Output:
         return True
 
     def _add_calls(self, calls: list[Written]) -> None:
-        """Adds calls of offered tools under their own names. Another one is kept too, so that the model is told."""
         for name, arguments in calls if self.offered else ():
             tool = tool_named(name, self.offered)
             if tool is not None or arguments != "{}":
@@ -395,15 +393,15 @@ class Output:
         tried, self._tried = self._tried, len(self._rest)
         if not self._final and not _CLOSING.search(self._rest, tried):
             return False  # each try reads all of it
-        begin = textual_calls.JSON_BEGINS.search(self._rest, start)
-        value = None if begin is None else textual_calls.json_at(self._rest, begin.start())
+        begin = written_calls.JSON_BEGINS.search(self._rest, start)
+        value = None if begin is None else written_calls.json_at(self._rest, begin.start())
         if value is None and not self._final:
             return False
         self._tried = 0
         if value is None:
             return self._dropped(len(self._rest))
         written = name + self._rest[start : value[1]]
-        return self._taken(textual_calls.calls_in(written), value[1])
+        return self._taken(written_calls.calls_in(written), value[1])
 
     def _mark(self) -> bool:  # noqa: PLR0911 - one way out for each kind
         rest = self._rest
@@ -593,7 +591,7 @@ class Output:
             return True
         inside = self._rest if match is None else self._rest[: match.start()]
         if self._take:
-            self._add_calls(textual_calls.calls_in(self._thought + inside))
+            self._add_calls(written_calls.calls_in(self._thought + inside))
         self._state, self._thought = "text", ""
         self._drop(len(self._rest) if match is None else match.end())
         return True
@@ -712,7 +710,7 @@ class Output:
 
 def _may_begin_call(text: str, *, final: bool) -> bool:
     """Returns whether JSON that begins like this can be a call."""
-    if textual_calls.BEGINNING.match(text):
+    if written_calls.BEGINNING.match(text):
         return True
     head = text[:60]
     return not final and re.fullmatch(r"[\[{\s]*(?:[\"'][a-z_]{0,14}(?:[\"']\s*)?)?", head) is not None

@@ -25,9 +25,8 @@ import structlog
 from pydantic import BaseModel, ConfigDict, create_model
 
 from agents import plugins
-from agents.foreign import ChangedTools, ForeignTool, missing_tools
-from agents.tools import ToolError
-from agents.toolservers import results
+from agents.tools import ChangedTools, ForeignTool, ToolError, missing_tools
+from agents.toolservers import definitions
 
 log = structlog.get_logger(__name__)
 
@@ -90,19 +89,18 @@ class OwnTools:
             frames = traceback.extract_tb(error.__traceback__) if error is not None else ()
             lines = [frame.lineno for frame in frames[-1:]]
             log.warning("tool.failed", tool=name, error=type(error).__name__, line=lines)
-            raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: results.LONGEST])
+            raise ToolError(f"{name} failed: {type(error).__name__}: {error}"[: definitions.LONGEST])
         try:
             return await asyncio.to_thread(self._as_text, running.result())
         except (TypeError, ValueError, RecursionError) as exc:
-            raise ToolError(f"{name} returned what can't be written as JSON: {exc}"[: results.LONGEST]) from exc
+            raise ToolError(f"{name} returned what can't be written as JSON: {exc}"[: definitions.LONGEST]) from exc
 
     def _as_text(self, returned: object) -> str:
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False, default=str)
-        return results.capped(self._clean(text)) or "(It returned nothing.)"
+        return definitions.capped(self._clean(text)) or "(It returned nothing.)"
 
 
 async def _kept_in(run: Callable[..., Any], given: dict[str, Any]) -> object:
-    """Runs a tool's function. A `sys.exit` in it fails the call; it would end the event loop, and so the bot."""
     try:
         return await (run(**given) if inspect.iscoroutinefunction(run) else asyncio.to_thread(run, **given))
     except (SystemExit, KeyboardInterrupt) as exc:

@@ -162,10 +162,7 @@ _Price = Annotated[
 
 
 class PriceSpec(Section):
-    """The prices of a million tokens, in any currency: input, input from the vendor's cache, and output.
-
-    Without `cached`, cached tokens cost as much as other input tokens.
-    """
+    """The prices of a million tokens, in any currency. Without `cached`, cached tokens cost as much as others."""
 
     input: _Price
     cached: _Price | None = None
@@ -352,10 +349,7 @@ class WindowSpec(Section):
 
 
 class TurnSpec(Section):
-    """The limits of one answer.
-
-    When the cost is reached, or one of the `steps` is left, the model is offered no tools and has to answer.
-    """
+    """The limits of one answer: at the cost, or with one of the `steps` left, the model gets no tools and answers."""
 
     call_seconds: ClassVar[float] = 30.0
 
@@ -504,10 +498,7 @@ class JobTime:
 
 
 class JobsSpec(Section):
-    """The times of the night jobs in the agent's timezone: from `night` on, and those of the week on the day `week`.
-
-    `off` leaves the work of the night, or of the week, undone.
-    """
+    """The times of the night jobs in the agent's timezone; `off` leaves out the night's work, or the week's."""
 
     #: Minutes after the beginning of the night: each job finds the work of those before it done.
     minutes: ClassVar[Mapping[str, int]] = {

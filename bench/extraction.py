@@ -29,10 +29,10 @@ from typing import Any, Final, TypeAlias
 import httpx
 from pydantic import SecretStr
 
+from agents.budget import count_tokens
 from agents.llm import ChatMessage, ModelError, Request
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from memory.learn.answer import Unreadable, read_answer
 from memory.learn.ask import Stretch, ask
 from memory.learn.extract import findings, propose

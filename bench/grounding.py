@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from bench.extraction import SCOPE, SPEAKER, TODAY, matches
 from memory.keys import vocabulary_key
 from memory.learn.answer import read_answer

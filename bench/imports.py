@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.learn.agents import AgentMemory
 from memory.runtime import Runtime
 from memory.service import Service

@@ -33,7 +33,7 @@ from typing import Any, Final
 import structlog
 from aiohttp import web
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from bench import prompt
 from bench.prompt import Screen
 from gateway import app

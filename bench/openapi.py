@@ -7,8 +7,7 @@ import re
 import sys
 from typing import Final
 
-from gateway.api.memories import ROUTES, MemoryRoute
-from gateway.api.operations import OFFERED
+from gateway.api.operations import OFFERED, ROUTES, MemoryRoute
 from gateway.api.wire import JSON
 
 _DATE: Final[JSON] = {"type": "string", "format": "date-time"}

@@ -28,7 +28,7 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from channels.base import Capabilities, Channel, Inbound, Outbound
 from gateway import app
 from gateway.config import loading

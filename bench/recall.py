@@ -37,7 +37,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from bench import recording
 from bench.convert import Asked, Dataset, load
 from bench.replay import RecordedTime, record, setup_of

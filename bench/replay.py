@@ -17,12 +17,12 @@ from typing import BinaryIO, TypeAlias
 
 import click
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from bench.recording import BOT, BadRecording, Recorded, Recording, read
 from channels.base import Capabilities, Channel, ChannelError, Host, Inbound, Outbound
 from gateway import app
-from gateway.cli.bar import progress as progress_bar
 from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, ending, fail
+from gateway.cli.exits import progress as progress_bar
 from gateway.cli.start import CONFIG, loaded, set_up_logs
 from gateway.commands import table
 from gateway.config.loading import Config

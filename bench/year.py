@@ -55,8 +55,8 @@ from zoneinfo import ZoneInfo
 import structlog
 from matplotlib.figure import Figure
 
+from agents.budget import count_tokens
 from agents.spec import JobsSpec
-from agents.tokens import count_tokens
 from bench.convert import load
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values

@@ -77,15 +77,11 @@ class ApiReply:
         self._tell()
 
     async def done(self) -> None:
-        """Waits until the answer is complete."""
         while not self.over:
             await self._changed.wait()
 
     async def pieces(self, quiet: float) -> AsyncIterator[str]:
-        """Yields the answer piece by piece, and "" whenever nothing has come for `quiet` seconds.
-
-        While it grows, its last word is held back: an address may turn out to be one that is not shown as it is.
-        """
+        """Yields the answer piece by piece, without a last word that may still grow, and "" every `quiet` seconds."""
         shown = ""
         while True:
             changed = self._changed
@@ -118,11 +114,7 @@ class ApiChannel(Channel):
     )
 
     def __init__(self, *, now: Callable[[], int], harmless: Callable[[str], str]) -> None:
-        """`now` gives milliseconds UTC.
-
-        `harmless` is applied to each answer: programs show them as Markdown, and that of a command quotes what others
-        may have said.
-        """
+        """`now` gives milliseconds UTC. `harmless` is applied to each answer, as programs show them as Markdown."""
         self._now = now
         self._harmless = harmless
         self._host: Host | None = None
@@ -134,10 +126,7 @@ class ApiChannel(Channel):
         self._crashes: asyncio.Queue[BaseException] = asyncio.Queue()
 
     async def ask(self, inbound: Inbound) -> ApiReply:
-        """Takes a request and returns its answer, which begins to grow. The request's key is its `ticket`.
-
-        Raises `ChannelUnavailable` while no host is there to answer.
-        """
+        """Takes a request, whose key is its `ticket`; returns its growing answer. Raises `ChannelUnavailable`."""
         reply = self._replies.get(inbound.ticket)
         if reply is None:
             if self._host is None:

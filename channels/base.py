@@ -222,10 +222,7 @@ class Inbound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A text that fits in one physical message, as it is read there.
-
-    `markup` is its formatting as JSON that only its channel understands; it is empty for plain text.
-    """
+    """A text that fits in one physical message. `markup` is its formatting, for its channel alone, or ""."""
 
     text: str
     markup: str = ""
@@ -402,17 +399,11 @@ class Host(Protocol):
         return ()
 
     async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
-        """Returns completions of the command's option that is being typed, best first, at most 25. It only reads.
-
-        `inbound` is the command as far as it is typed; it is not kept. A person who may not speak here gets none.
-        """
+        """Returns completions of the option that is being typed, best first, at most 25. Nothing is kept."""
         return ()
 
     async def form(self, inbound: Inbound) -> Form | None:
-        """Returns the form to fill in before this command can be run, or None if it can be run as it is.
-
-        The command is not kept.
-        """
+        """Returns the form to fill in before this command can be run, or None if it can be run as it is."""
         return None
 
     async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
@@ -422,10 +413,7 @@ class Host(Protocol):
         """Keeps these values for the channel with this id, across restarts; None drops a name. Raises `NotTaken`."""
 
     async def on_inbound(self, inbound: Inbound) -> None:
-        """Takes a message; returns after it is committed (or refused with a reply of its own).
-
-        Raises `NotTaken` when it could not be committed.
-        """
+        """Takes a message. Returns after it is committed or refused with a reply; raises `NotTaken` otherwise."""
         return
 
     async def on_moved(self, channel: str, chat: str, new_chat: str) -> None:
@@ -469,10 +457,7 @@ class Channel(Protocol):
         return False
 
     def reachable(self, place: Place) -> bool:
-        """Returns whether this run can show rows for `place`; rows it can't show wait in the outbox.
-
-        By default every place of this channel is reachable.
-        """
+        """Returns whether this run can show rows for `place`; by default any. Others wait in the outbox."""
         return place.channel == self.id
 
     def health(self) -> Health:
@@ -500,10 +485,7 @@ class Channel(Protocol):
         return
 
     def drafts(self, place: Place) -> bool:
-        """Returns whether a growing answer is shown here without a message of its own.
-
-        If so, `revise` needs no placeholder.
-        """
+        """Returns whether a growing answer is shown here without a message, so that `revise` needs no placeholder."""
         return False
 
     def hook(self) -> Hook | None:
@@ -511,10 +493,7 @@ class Channel(Protocol):
         return None
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
-        """Returns the bytes of an attachment of `inbound`.
-
-        Raises `TooLarge` above `limit` bytes, else `ChannelError`.
-        """
+        """Returns the bytes of an attachment. Raises `TooLarge` above `limit` bytes, else `ChannelError`."""
         raise ChannelError("this channel has no attachments")
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
@@ -534,10 +513,7 @@ class Channel(Protocol):
         return
 
     async def send(self, outbound: Outbound) -> str:
-        """Shows one message, or turns the message `outbound.edits` into it; returns the platform's id for it.
-
-        Raises `ChannelError` with `certain` False if it may have been shown nevertheless.
-        """
+        """Shows or edits (`outbound.edits`) a message; returns its id. If not `certain`, an error may have shown it."""
         ...
 
 

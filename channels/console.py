@@ -35,8 +35,7 @@ from channels.base import (
 )
 from channels.console_files import ATTACH, UnusableFile, dropped, is_attach, read, taken
 from channels.console_keys import interrupts, typed_ahead, unechoed
-from channels.console_pipe import lines_of
-from channels.console_text import PlainText, printable
+from channels.console_pipe import PlainText, lines_of, printable
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -149,12 +148,10 @@ class ConsoleChannel(Channel):
 
     @property
     def place(self) -> Place:
-        """The place of this terminal: one session per person."""
         return self._place
 
     @property
     def interactive(self) -> bool:
-        """True if a person is at the terminal, False for pipes and single messages."""
         return self._interactive
 
     def reachable(self, place: Place) -> bool:
@@ -210,10 +207,7 @@ class ConsoleChannel(Channel):
         return unechoed(self._stdin) if self._interactive else nullcontext()
 
     async def append(self, place: Place, turn: int, text: str) -> None:
-        """Shows the next piece of the answer of `turn`. While the person types, the outbox row shows it instead.
-
-        The outbox rows of a turn are expected to begin, one after the other, with the appended text.
-        """
+        """Shows the next piece of a turn's answer; while the person types, the turn's outbox rows show it instead."""
         if not self.reachable(place):
             return
         if turn not in self._streams:
@@ -239,11 +233,7 @@ class ConsoleChannel(Channel):
         stream.shown.append(body)
 
     async def send(self, outbound: Outbound) -> str:
-        """Prints the part of an outbox row that its turn's stream has not shown. Returns a fresh message id.
-
-        Raises `ChannelUnavailable` if the row is for another person or stdout can't be written, and `ChannelError` if
-        the row's file can't be written.
-        """
+        """Prints what its turn's stream has not shown of a row. Raises `ChannelError` if that can't be written."""
         if outbound.place != self._place:
             raise ChannelUnavailable(
                 f"message {outbound.id} is for {outbound.place.session_key}, but this terminal shows only "
@@ -270,7 +260,6 @@ class ConsoleChannel(Channel):
         return self._new_id()
 
     async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
-        """Returns the bytes of a file that the person has sent."""
         return await asyncio.to_thread(read, attachment.reference, limit=limit)
 
     async def _talk(self, host: Host) -> None:
@@ -367,7 +356,6 @@ class ConsoleChannel(Channel):
         return f"{text} {value}"
 
     async def _answered(self, host: Host, session: PromptSession[str], text: str) -> None:
-        """Says `text` and waits for its answer. Keys typed meanwhile wait for the next prompt."""
         self._answering, self._stopping = True, False
         output = session.app.output
         output.enable_bracketed_paste()  # a text pasted now is one message, too
@@ -388,7 +376,6 @@ class ConsoleChannel(Channel):
             self._text.wait()
 
     def _interrupt(self, host: Host) -> None:
-        """Handles Ctrl-C during an answer."""
         now = asyncio.get_running_loop().time()
         if self._stopping or now - self._interrupted_at < _DOUBLE:
             self._leaving.set()
@@ -397,7 +384,6 @@ class ConsoleChannel(Channel):
             self._stop(host)
 
     def _stop(self, host: Host) -> None:
-        """Stops the answer that is being made."""
         self._stopping = True
         self._start(self._stopped(host))
 
@@ -477,7 +463,6 @@ class ConsoleChannel(Channel):
         return LiveText(self._write, self._size, name=name, coloured=self._coloured)
 
     def _size(self) -> os.terminal_size:
-        """Returns the size of the terminal, or the usual one where it is not known."""
         try:
             size = os.get_terminal_size(self._stdout.fileno())
         except OSError:
@@ -485,10 +470,7 @@ class ConsoleChannel(Channel):
         return size if size.columns > 1 and size.lines else _SIZE
 
     def _put_down(self, file: File) -> Path:
-        """Stores a file and returns its path.
-
-        It gets a free name if its own is taken, unless the existing file is the same, stored by an earlier try.
-        """
+        """Stores a file and returns its path: a free name, or that of the same file, stored by an earlier try."""
         if self._files is None:
             raise ChannelError(f"this terminal shows no files, so {file.name} was not shown")
         name = PurePath(printable(file.name).replace("\\", "/")).name or "file"
@@ -551,10 +533,7 @@ class ConsoleChannel(Channel):
 
 @dataclass(slots=True, kw_only=True)
 class _Stream:
-    """The text that a turn has shown and no outbox row has claimed yet.
-
-    `held` is blank text that waits until other text follows it. A muted stream shows nothing more.
-    """
+    """The text of a turn that no row has claimed yet. `held` is blank and waits; a muted stream shows nothing more."""
 
     shown: list[str] = field(default_factory=list)
     held: str = ""

@@ -1,9 +1,10 @@
-"""Lines from a pipe or a file, read without blocking the loop and without holding up the end of the process."""
+"""A terminal without formatting, a pipe or a file: lines read without blocking the loop, and text freed of controls."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -11,11 +12,48 @@ from typing import TextIO
 
 from channels.base import ChannelUnavailable
 
+#: C0, DEL and C1 (ECMA-48) except tab and newline. With these characters a text could control the terminal.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Returns `text` without control characters; pieces of a text give the pieces of the result."""
+    return _CONTROLS.sub("", text)
+
+
+class PlainText:
+    """Text for pipes, files and terminals that can't move their cursor."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def begin(self) -> None:
+        """Begins a text."""
+
+    def add(self, text: str) -> None:
+        self._write(text)
+
+    def end(self, *, markdown: bool) -> None:
+        """Ends the text and its line. `markdown` makes no difference here."""
+        self._write("\n")
+
+    def show(self, text: str, *, markdown: bool) -> None:
+        self._write(f"{text}\n")
+
+    def aside(self, text: str) -> None:
+        self._write(f"{text}\n")
+
+    def wait(self) -> None:
+        """Shows nothing: text without a cursor has no sign for waiting."""
+
+    def clear(self) -> None:
+        """Clears nothing, as `wait` shows nothing."""
+
+
 _CHUNK = 1 << 20  # bytes requested by one read; a pipe returns at most its 64 KiB at a time, a file all of it
 
 
 async def lines_of(stdin: TextIO) -> AsyncIterator[str]:
-    """Yields the lines of `stdin`, of any length, without line ends. Undecodable bytes become U+FFFD."""
     read = _reader(stdin)
     pieces: list[bytes] = []
     while chunk := await _in_thread(read):

@@ -62,14 +62,7 @@ class HttpClient:
                 await session.close()
 
     async def exchange(
-        self,
-        method: str,
-        url: str,
-        *,
-        server: str,
-        seconds: float,
-        limit: int | None = None,
-        **content: Any,
+        self, method: str, url: str, *, server: str, seconds: float, limit: int | None = None, **content: Any
     ) -> HttpAnswer | ChannelError:
         """Makes a request of at most `seconds` to the server that operators know as `server`.
 

@@ -78,10 +78,7 @@ _TELEGRAM_TYPES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Style:
-    """The differences between platforms in reading Markdown.
-
-    `bullets` are a list's bullets by depth; `table_columns` is the width of the widest table shown as a table.
-    """
+    """How platforms differ in reading Markdown: `bullets` by depth, `table_columns` of the widest table."""
 
     bullets: tuple[str, ...]
     table_columns: int
@@ -127,10 +124,7 @@ def discord(text: str, *, markdown: bool = True) -> list[Chunk]:
 
 
 def plain(text: str, limit: int) -> list[Chunk]:
-    """Returns `text` with every character as it is, in chunks of at most `limit` UTF-16 units, at least one.
-
-    The text holds no mention: see `_calmed`.
-    """
+    """Returns `text` as it is, in chunks of at most `limit` UTF-16 units, at least one, that mention nobody."""
     # An address means the same with %40 in place of @.
     page = _calmed(_verbatim(_CALL_IN_URL.sub(r"\1%40", _clean(text)), _TELEGRAM))
     return [Chunk(text=page.text[start:stop]) for start, stop in _pieces(page, limit)] or [Chunk(text=NOTHING)]
@@ -145,10 +139,7 @@ class Styled:
 
 
 def terminal(text: str, columns: int) -> list[Styled]:
-    """Returns Markdown as stretches of text for a terminal that is `columns` wide.
-
-    The address of a link follows its words, so that nobody opens what they have not read.
-    """
+    """Returns Markdown for a terminal; a link's address follows its words, so nobody opens what they have not read."""
     page = _read(_clean(text), replace(_TELEGRAM, table_columns=columns))
     shown = page.text
     begun: dict[int, list[_Span]] = {}
@@ -177,19 +168,13 @@ def _spells(words: str, url: str) -> bool:
 
 
 def unmentioning(text: str) -> str:
-    """Returns a Telegram text that lost its formatting, with its length unchanged.
-
-    Names that were in code mention nobody.
-    """
+    """Returns a Telegram text that lost its formatting, as long as before; names that were in code mention nobody."""
     return _CALL.sub("\uff20", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """A stretch of a page, in code points.
-
-    `value` is a link's address, a code block's language or a heading's level.
-    """
+    """A stretch of a page, in code points; `value`: a link's address, a code's language or a heading's level."""
 
     start: int
     end: int
@@ -240,7 +225,6 @@ class _Page:
             self.gap = 1 if line == 0 or self.lines[line - 1].strip(" \t>") else 2
 
     def here(self, *, indented: bool = True) -> int:
-        """Returns the position of the next character."""
         if self.gap:
             self._add("\n" * self.gap + ("".join(self.indents) if indented else ""))
             self.gap = 0
@@ -309,10 +293,7 @@ class _Page:
 
 
 def _calmed(page: _Page) -> _Page:
-    """Returns `page` with an invisible word joiner after each @ with which Telegram would mention somebody.
-
-    Code that Telegram takes as formatting stays as it is, because Telegram looks for no mentions there.
-    """
+    """Returns `page` with a word joiner after each @ that Telegram would take for a mention."""
     formatted = sorted((span for span in page.spans if span.kind in _TELEGRAM_TYPES), key=_outer_first)
     kept = sorted(formatted, key=lambda span: _RANK[span.kind])[:TELEGRAM_ENTITIES]
     code = sorted((span.start, span.end) for span in kept if span.kind in {"pre", "code"})
@@ -589,10 +570,7 @@ class _Markdown(MarkdownIt):
     """The library with Remora's rule for what may be a link; other links stay as they are written."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802
-        """Returns whether people may open `url`.
-
-        `tg://user` would be a mention, and a model must not be able to mention anybody.
-        """
+        """Returns whether people may open `url`; `tg://user` would be a mention, which no model may make."""
         if len(url) > _LONGEST_URL:
             return False
         try:
@@ -731,11 +709,7 @@ _PARSER = _parser()
 
 
 def _pieces(page: _Page, limit: int, weigh: Callable[[int, int], int] | None = None) -> Iterator[tuple[int, int]]:
-    """Yields the ranges of the page that become messages.
-
-    Each range fits in `limit` UTF-16 units, or by `weigh` when given, and shows something. White space at its edges
-    is left out, except the indentation that a block of code begins with.
-    """
+    """Yields the ranges of the page that become messages: each fits `limit` (UTF-16 units or `weigh`) and shows."""
     text = page.text
     blocks = sorted((span.start, span.end) for span in page.spans if span.kind == "pre")
     start = _skip_blank(text, blocks, 0)
@@ -776,11 +750,7 @@ def _reach(text: str, start: int, limit: int) -> int:
 
 
 def _break(text: str, blocks: list[tuple[int, int]], start: int, end: int) -> int:
-    """Returns the best place to cut at or before `end`.
-
-    That is before a block of code, at a blank line, at the end of a line or a sentence, at a space, and only then
-    inside a word, but not inside what is seen as one character.
-    """
+    """Returns the best place to cut at or before `end`: between blocks, lines, sentences or words, else within one."""
     half = start + (end - start) // 2
     at = bisect_right(blocks, (end, -1)) - 1
     if at >= 0 and end < blocks[at][1] and blocks[at][0] > start + (end - start) // 3:

@@ -31,7 +31,6 @@ class Slots(Generic[K]):
 
     @asynccontextmanager
     async def slot(self, key: K) -> AsyncIterator[None]:
-        """Waits for a slot, which is held inside the block."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(turn)
         self._serve()

@@ -57,10 +57,7 @@ _FILE_BYTES: Final = 20_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageItem:
-    """Something shown in a conversation. `key` names it there: an item with the same key takes its place.
-
-    `at` is in milliseconds UTC. `mine` is True for what the person said. A `growing` item is an answer being made.
-    """
+    """Something shown in a conversation, in the place of an item of its `key`; `mine` is what the person said."""
 
     key: str
     at: int
@@ -92,14 +89,10 @@ class Tab:
 
     @property
     def open(self) -> bool:
-        """True until the tab is closed or its reader has gone."""
         return not self._closed and self._is_there()
 
     async def next(self, seconds: float) -> tuple[Place, PageItem] | None:
-        """Returns the next change and its place; None after `seconds` without one.
-
-        Raises `EOFError` when the tab has to close.
-        """
+        """Returns the next change and its place; None after `seconds` without. Raises `EOFError` for a closing tab."""
         try:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
@@ -115,7 +108,6 @@ class Tab:
         return [self._take(place, key) for place, key in list(self._waiting)]
 
     def put(self, place: Place, item: PageItem) -> None:
-        """Hands an item to the tab; a tab too far behind closes."""
         if self._closed:
             return
         if item.file is not None:
@@ -130,7 +122,6 @@ class Tab:
             self.close()
 
     def close(self) -> None:
-        """Makes the tab close after this, without what waits."""
         self._closed = True
         self._waiting.clear()
         self._changed.set()
@@ -230,10 +221,7 @@ class WebChannel(Channel):
 
     @contextmanager
     def stream(self, chat: str, places: Sequence[Place], *, is_there: Callable[[], bool]) -> Iterator[Tab]:
-        """Opens a tab on places of one person while the block runs, for a reader who stays as long as `is_there`.
-
-        If the person has too many of these, the oldest closes and is told why.
-        """
+        """Opens a tab while the block runs, for a reader who stays as long as `is_there`; too many close the oldest."""
         own = [stream for stream in self._streams.get(chat, ()) if stream.open]
         for stream in own[: max(0, len(own) - _STREAMS + 1)]:
             stream.surplus = True
@@ -275,15 +263,12 @@ class WebChannel(Channel):
         await taken
 
     def held(self, place: Place) -> list[PageItem]:
-        """Returns the items of a place that are held, oldest first."""
         return sorted(self._held.of(place).values(), key=lambda item: item.at)
 
     def file(self, place: Place, row: int) -> File | None:
-        """Returns a file that was shown in a place; None if it is not held any more."""
         return next((item.file for item in self._held.of(place).values() if item.file and item.row == row), None)
 
     def drop(self, place: Place) -> None:
-        """Drops all items that are held of a place."""
         self._held.keep(place, {})
 
     # For the gateway ----------------------------------------------------------------------------------------------
@@ -360,7 +345,6 @@ class WebChannel(Channel):
         self._held.keep(place, {key: item for key, item in kept.items() if key not in {answer, *said}})
 
     def _key(self, outbound: Outbound) -> str:
-        """Returns the key of a row: that of its turn's answer, which grew under it, or one of its own."""
         if outbound.id == 0:
             return f"n{next(self._unnumbered)}"
         if outbound.turn is not None and outbound.chunk == 0 and outbound.file is None:
@@ -387,12 +371,10 @@ class WebChannel(Channel):
 
 
 def said_key(message_id: str) -> str:
-    """Returns the key of a person's message."""
     return f"u{message_id}"
 
 
 def answer_key(turn: int) -> str:
-    """Returns the key of a turn's answer."""
     return f"t{turn}"
 
 

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 import httpx
 
 from agents import skills
-from agents.foreign import ToolSource
+from agents.budget import count_tokens
+from agents.chain import Servers
 from agents.own_tools import OwnTools, UnusableTool
-from agents.servers import Servers
 from agents.skills import UnusableSkill
 from agents.spec import AgentSpec, WebToolName
-from agents.tokens import count_tokens
+from agents.tools import ToolSource
 from agents.toolservers.definitions import Definition, pinned, to_text
 from agents.toolservers.server import ToolServer
 from channels.api import API, ApiChannel
 from channels.base import Channel, Inbound, Place
-from gateway.api.places import agent_in
+from gateway.api.callers import agent_in
 from gateway.bots import rules
 from gateway.config.loading import DEFAULT_DATABASE, WEB_PREFIX, Config, ConfigError
 from gateway.config.settings import TranscriberSettings
@@ -71,8 +71,6 @@ if TYPE_CHECKING:
 _ID_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"
 #: Seconds that running turns get when the process is asked to stop.
 _STOP_SECONDS = 10.0
-#: Seconds from the start to the loading of models, which takes one core a second: the first answer comes before it.
-_MODELS_LATER = 1.5
 #: The most characters kept of a file, which is more than a model reads of it at once.
 _FILE_CHARS = 200_000
 #: The mask that every text passes before it is kept.
@@ -261,11 +259,7 @@ async def answering(
     reload: Reload | None = None,
     takes_part: bool = False,
 ) -> AsyncIterator[Router]:
-    """Runs the pipeline over open stores. Takes up unanswered messages, and ends the running work on exit.
-
-    `admission` says who may speak on which channel. None means the rules of `config`. `reload` reads the configuration
-    anew, where that can be done. A process that `takes_part` also answers messages that others on its stores receive.
-    """
+    """Runs the pipeline over open stores, and ends its work on exit. `admission` None means the rules of `config`."""
     roster = parts.roster
     access = roster.stores[config.default_agent].memory.access
     policy = parts.policy if admission is None else Policy(admission, monotonic=time.monotonic)
@@ -286,10 +280,7 @@ async def answering(
     try:
         await router.take_up()
         sharing = [Sharing(store, router, takes_part=takes_part) for store in roster.each_store]
-        async with (
-            beside([clock.work() for clock in parts.clocks]),
-            beside([share.work() for share in sharing]),
-        ):
+        async with beside([clock.work() for clock in parts.clocks]), beside([share.work() for share in sharing]):
             yield router
     finally:
         taken_for_dead = any(store.memory.share.lost.is_set() for store in roster.each_store)

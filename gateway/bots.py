@@ -39,7 +39,6 @@ def rules(config: Config) -> dict[str, Rules]:
 
 
 def channels(config: Config, *, now: Callable[[], int]) -> dict[str, Channel]:
-    """Returns the channels of the platforms in `config`, by channel id. The terminal is not among them."""
     made: dict[str, Channel] = {API: ApiChannel(now=now, harmless=defang)} if config.settings.api.enabled else {}
     made |= {bot.id: channel(bot, now=now) for bot in config.settings.channels.bots}
     if config.page_agents:

@@ -16,15 +16,11 @@ _MARK = '"""Part of Remora'
 
 
 def foreign(*, search: Sequence[str] | None = None) -> list[str]:
-    """Returns the names of Remora's packages whose __init__.py is missing or not Remora's.
-
-    `search` lists the folders to look in; without it the packages are looked up as an import would.
-    """
+    """Returns our packages whose __init__.py is missing or not ours, in `search` or where an import would look."""
     return [name for name in PACKAGES if not _is_ours(_init_file(name, search))]
 
 
 def complaint(names: Sequence[str]) -> str:
-    """Returns the message for the operator about foreign packages."""
     return (
         f"Another Python package has replaced a part of Remora: {', '.join(names)}. Some packages, such as "
         "openai-agents and channels, use the same folder names.\n"

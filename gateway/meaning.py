@@ -32,7 +32,6 @@ def search_setup(settings: Settings, client: Client) -> SearchSetup:
 
 
 def _embedders(settings: EmbeddingSettings, client: Client) -> Embedders | None:
-    """Returns the embedders for search by meaning: the models inside the packages, a server's model, or none."""
     match settings.provider:
         case "none":
             return None

@@ -17,9 +17,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from agents.spans import BOUNDS, Durations
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
-from gateway.ops.tally import BOUNDS, Durations
 from gateway.pipeline.store import Store
 from memory.chat.stats import StoreFigures
 from memory.errors import StorageError
@@ -54,7 +54,6 @@ class Metrics:
         self._cost: dict[tuple[str, ...], float] = {}
 
     async def page(self) -> bytes:
-        """Returns the page."""
         families = [*_of_process(await self._report()), *_of_loop(self._stalls), *_of_pipeline(self._stores)]
         figures: dict[str, StoreFigures] = {}
         for name, store in self._stores.items():
@@ -70,7 +69,6 @@ class Metrics:
         return generate_latest(registry)
 
     async def _counted(self, name: str, store: Store) -> StoreFigures:
-        """Returns a store's figures, and adds the use of models since the last page."""
         figures = await store.memory.stats.figures(since=self._used[name])
         self._used[name] = figures.used_until
         for used in figures.used:

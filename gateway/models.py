@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import httpx
 
 from agents import budget, plugins
-from agents.budget import Gauge
-from agents.chain import Chain, Member
+from agents.budget import Gauge, count_tokens
+from agents.chain import Chain, Member, Servers
 from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
-from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec, SessionSpec
-from agents.tokens import count_tokens
 from gateway.bots import unusable_part
 from gateway.pipeline.course import Agent
 from gateway.pipeline.outcome import spent_on
@@ -126,7 +124,6 @@ def _temperature(spec: AgentSpec) -> float | None:
 
 
 def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
-    """Returns the models that read an agent's conversations for memories and sum them up; None if it has none."""
     models = spec.background_models
     if not models:
         return None
@@ -171,8 +168,5 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
         return ModelAnswer(text=completion.text, spent=spent)
 
     return BackgroundModel(
-        complete=complete,
-        room=room,
-        tokens_per_day=spec.background.tokens_per_day,
-        seconds=spec.background.timeout,
+        complete=complete, room=room, tokens_per_day=spec.background.tokens_per_day, seconds=spec.background.timeout
     )

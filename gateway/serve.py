@@ -27,12 +27,10 @@ from channels.base import Channel, Health, Hook
 from gateway import app, bots, warming
 from gateway.config.loading import DEFAULT_DATABASE, Config
 from gateway.ops import health, http
-from gateway.ops.background import beside
-from gateway.ops.night_clock import ticking
+from gateway.ops.background import beside, trimming
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
 from gateway.ops.stalls import Stalls, of_running_loop
-from gateway.ops.trimming import trimming
 from gateway.pipeline import policy
 from gateway.pipeline.store import Store
 from gateway.reception.router import Router
@@ -205,10 +203,9 @@ class _Process:
             )
 
     async def begin(self, stack: AsyncExitStack, router: Router, sources: Sources | None) -> None:
-        """Begins the work of the nights, and looks after memory and, with `sources`, the configuration."""
         parts, sleep = self._parts, self._sleep
-        plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
-        await stack.enter_async_context(beside([trimming(self._loops, sleep)]))
+        nights = (worker.work(sleep) for worker in parts.workers)
+        await stack.enter_async_context(beside([*nights, trimming(self._loops, sleep)]))
         loops = parts.roster.stores[self._config.default_agent].memory.loops
         receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, loops=loops)
         self._receiving = receiving
@@ -219,7 +216,6 @@ class _Process:
             made = [await warming.warm_channel(bot, now=self._now) for bot in receiving.changed(*own)]
             await app.renew(before, after, parts)
             await receiving.renew(*own, made)
-            plan_nights()
 
         if sources is not None:
             self._reloader = Reloader(self._config, sources, apply)
@@ -281,7 +277,6 @@ def judge(
 
 
 def _channel(name: str, felt: Health, begun: float | None, now: int) -> tuple[health.ChannelReport, list[str]]:
-    """Returns the report on a channel that was begun so many seconds ago, and the reasons for bad health."""
     silent = _age(felt.contact, now)
     if begun is None:  # the process that receives for the bot judges its platform
         return health.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True), []
@@ -324,7 +319,6 @@ def with_loops(report: health.Report, loops: Mapping[str, Loops], stalls: Stalls
 
 
 def _loops(store: str, loops: Loops) -> Iterator[health.LoopReport]:
-    """Yields the reports of the loops that have failed, or have put something off."""
     put_off = loops.put_off()
     for loop in sorted({*loops.restarts, *(one.loop for one in put_off)}):
         own = [one for one in put_off if one.loop == loop]
@@ -414,7 +408,6 @@ def _warnings(config: Config) -> list[str]:
 
 
 async def _taken_for_dead(stores: Sequence[Store]) -> None:
-    """Waits until other processes on one of the stores have taken this one for dead."""
     waits = [asyncio.ensure_future(store.memory.share.lost.wait()) for store in stores]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -502,10 +495,7 @@ class _Files:
 
     @contextmanager
     def counted(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """Notes connections that can't be accepted for lack of files.
-
-        `loop` retries each second and would log every try.
-        """
+        """Notes connections that can't be accepted for lack of files; `loop` would log each of its retries."""
 
         def unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
             if getattr(context.get("exception"), "errno", None) in (errno.EMFILE, errno.ENFILE):
@@ -541,7 +531,6 @@ def _age(at: int | None, now: int) -> int | None:
 def _greeting(
     config: Config, running: str, channels: Mapping[str, Channel], page: str | None, hooks: Mapping[str, str]
 ) -> str:
-    """Returns the greeting. `running` is the program's version, `hooks` are the paths of webhooks by channel."""
     agents = "; ".join(describe(config, name) for name in config.agents)
     lines = [
         f"Remora {running} serves {', '.join(channels)}. Ctrl-C ends it.",

@@ -50,7 +50,6 @@ _SAYINGS: Final[Mapping[Language, str]] = {
 
 
 def import_for(config: Config) -> None:
-    """Imports what serving `config` needs, also what is imported late because few need it."""
     import_module("gateway.serve")
     for bot in config.settings.channels.bots:
         _import_channel(bot)

@@ -57,7 +57,7 @@ GATEWAY_FLOORS = (
 #: there are transactions.
 FACES = {
     "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
-    "agents.agent", "agents.budget", "agents.foreign", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.marks", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
+    "agents.agent", "agents.budget", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
 #: Files that write tables whose names are put in when they run: their own links, codes, vectors and token bits; whole rows
@@ -106,15 +106,15 @@ VENDORS = {
     "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},
     "markdown_it": {"channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
-    "wcwidth": {"channels/console_live.py", "channels/console_page.py", "channels/markup.py"},
+    "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/bar.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/exits.py", "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/exits.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
+        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/remote.py", "agents/toolservers/session.py", "gateway/api/tools.py"},
-    "opentelemetry": {"gateway/ops/traces.py"},
+    "opentelemetry": {"gateway/ops/telemetry.py"},
     "httpx2": {"agents/toolservers/remote.py"},
     "filelock": {"memory/atomic.py", "memory/store/sqlite/database.py"},
     "psycopg": {
@@ -122,19 +122,18 @@ VENDORS = {
     },
     "sqlite_vec": {"memory/store/sqlite/driver.py"},
     "dateutil": {"memory/text/times/calendar.py", "memory/text/times/pieces.py", "memory/text/times/rules.py"},
-    "apscheduler": {"gateway/ops/night_clock.py"},
 }  # fmt: skip
 
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 90_000,
+    "lines": 89_000,
     "test_lines": 99_500,
     "options": 137,
     "long_functions": 2,
     "two_way_rooms": 0,
     "process_files": 6,
-    "longest_file": 1_300,
+    "longest_file": 1_000,
     "one": 1_750,
     "found": 1_350,
     "said": 890,
@@ -390,7 +389,7 @@ def test_the_terminal_chat_loads_no_other_platform() -> None:
 
 #: What no command needs to print its help. Each takes from 10 to 600 ms of the processor to import.
 HEAVY = {
-    "aiogram", "aiohttp", "aiosqlite", "apscheduler", "babel", "discord", "dotenv", "filelock", "httpx", "jinja2", "markdown_it", "mcp",
+    "aiogram", "aiohttp", "aiosqlite", "babel", "discord", "dotenv", "filelock", "httpx", "jinja2", "markdown_it", "mcp",
     "numpy", "onnxruntime", "opencc", "prometheus_client", "prompt_toolkit", "pydantic", "ruamel", "snowballstemmer", "sqlean", "sqlite3",
     "structlog", "tenacity", "tzlocal", "yaml",
 }  # fmt: skip

@@ -100,7 +100,6 @@ def answer(question: AskedQuestion, remembered: Sequence[Remembered], speech: Sp
 
 
 def reminded(question: AskedQuestion, reminders: Sequence[Reminded], speech: Speech, tokens: Tokens) -> str:
-    """Returns the reminders that hold most words of a question, as they are said; empty if none does."""
     if not question.words:
         return ""
     said = []
@@ -113,7 +112,6 @@ def reminded(question: AskedQuestion, reminders: Sequence[Reminded], speech: Spe
 
 
 def planned(request: Request, days: Days, speech: Speech) -> Told:
-    """Returns the plans of the asker and the reminders that fall on `days`; says so if there are none."""
     here = [one for one in request.remembered if one.days is not None and _overlap(one.days, days)]
     plans = [one for one in here if not (one.verbatim or one.superseded) and not one.about]
     values = [one.value for one in plans]
@@ -133,7 +131,6 @@ def _overlap(one: Days, other: Days) -> bool:
 
 
 def _holds(words: str, value: str) -> bool:
-    """Returns whether words say all of a plan's value, which has dates in brackets added and may leave words out."""
     return all(word in words.casefold() for word in _ADDED.sub(" ", value).casefold().split())
 
 
@@ -182,7 +179,6 @@ def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
 
 
 def talked(request: Request, speech: Speech) -> Told | None:
-    """Returns what was said of late, or in the time that the message names; None if it doesn't ask for that."""
     if not asks_what_was_said(request.said, speech):
         return None
     until = request.asked_until
@@ -192,7 +188,6 @@ def talked(request: Request, speech: Speech) -> Told | None:
 
 
 def _about(question: AskedQuestion, remembered: Sequence[Remembered], speech: Speech, tokens: Tokens) -> Told:
-    """Tells all facts and sentences that hold a name."""
     wanted = content(question.about, speech, tokens) or frozenset(tokens(question.about))
     live = [one for one in remembered if not (one.verbatim or one.superseded)]
     facts = [one for one in live if wanted <= known_by(one, speech, tokens)]
@@ -309,10 +304,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
 
 
 def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Tokens) -> _Found:
-    """Returns a quotation with the words by which its facts are asked for.
-
-    "I'm a locksmith" answers questions about a job, and a sentence about Emeka those about "my husband".
-    """
+    """Returns a quotation with words by which its facts are asked for: "I'm a locksmith" answers about a job."""
     own = held(quote.words, speech, tokens)
     told = held(f"{quote.before} {quote.words}", speech, tokens)
     for fact in facts:
@@ -323,10 +315,7 @@ def _known(quote: _Found, facts: Sequence[_Found], speech: Speech, tokens: Token
 
 
 def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: bool) -> float:
-    """Returns the share of a question's words that something holds; 0 if it lacks what it must hold.
-
-    With `typed` an answer must hold a time, a place or the like, which is looked for elsewhere.
-    """
+    """Returns the share of a question's words that something holds; 0 if it lacks what it must hold."""
     if not question.musts <= found.held:
         return 0.0
     if found.before and not question.words & found.own:
@@ -368,7 +357,6 @@ def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
 
 
 def _quotes(remembered: Sequence[Remembered], speech: Speech) -> list[_Found]:
-    """Returns the quotations that ask nothing: short messages as a whole, longer ones sentence by sentence."""
     found: list[_Found] = []
     last: Remembered | None = None
     for one in sorted(remembered, key=lambda memory: memory.at):
@@ -395,7 +383,6 @@ def _asks(words: str, speech: Speech) -> bool:
 
 
 def _said(facts: Sequence[Remembered], speech: Speech) -> str:
-    """Returns facts as sentences; those told on one day share a sentence."""
     days: dict[str, list[str]] = {}
     for one in facts:
         days.setdefault(one.when, []).append(one.said)
@@ -406,7 +393,6 @@ def _said(facts: Sequence[Remembered], speech: Speech) -> str:
 
 
 def _densest(text: str, words: frozenset[str], speech: Speech, tokens: Tokens) -> str:
-    """Returns the clauses of a long text, as many as a quotation holds, that hold most of `words`."""
     clauses = [one for one in _CLAUSE.split(text) if one]
     best, most = "", -1
     for first in range(len(clauses)):

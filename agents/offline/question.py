@@ -92,7 +92,6 @@ def _whole(said: str, speech: Speech) -> str:
 
 
 def asks_plans(text: str, speech: Speech) -> bool:
-    """Returns whether a short message, which names days, asks what is planned on them."""
     said = speech.read(text)
     return (
         len(said) <= _SOCIAL
@@ -156,11 +155,7 @@ def content(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _pieces(text: str, speech: Speech, tokens: Tokens) -> list[frozenset[str]]:
-    """Returns the tokens of each word of `text` that carries meaning.
-
-    A script without blanks is cut at empty words and around words whose ends are known. A piece counts as its pairs of
-    characters, or as its single character.
-    """
+    """Returns the tokens of each word of `text` with a meaning; scripts without blanks are cut at known words."""
     text = speech.read(text)
     if speech.particles:
         known = _unspaced(_known(speech))
@@ -214,10 +209,7 @@ def _groups(alike: tuple[str, ...], tokens: Tokens) -> Mapping[str, Sequence[tup
 
 
 def lacking(words: frozenset[str], said: frozenset[str], *, inflected: bool) -> frozenset[str]:
-    """Returns the `words` that are not said. Two characters may also be said apart: 抽烟 in 抽了很多烟.
-
-    With `inflected`, words with the same beginning count as the same: "ensayo" in "ensayamos".
-    """
+    """Returns the `words` that are not said, apart (抽烟: 抽了很多烟) or `inflected` (ensayo: ensayamos) either."""
     return frozenset(
         word
         for word in words
@@ -237,7 +229,6 @@ def _said_apart(word: str, said: frozenset[str]) -> bool:
 
 
 def _relations(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of all words for relatives and friends, or in an unspaced script of those in `text`."""
     if _unspaced(speech.relations) is None:
         return _tokens_of(speech.relations, tokens)
     return frozenset(token for one in _relations_in(text, speech) for token in _pairs(tokens(one)))
@@ -259,10 +250,7 @@ def _meaning(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _full(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of `text` except those of empty words.
-
-    A longer word is kept though its stem looks like an empty word, as "Ines" has the stem "in".
-    """
+    """Returns the tokens of `text` but for empty words; "Ines" stays, though its stem "in" looks like one."""
     listed = speech.empty.split()
     longer = (tokens(word) for word in _LONGER.findall(text) if word.casefold() not in listed)
     kept = frozenset(found[0] for found in longer if len(found) == 1 and len(found[0]) <= _SHORT_STEM)
@@ -292,6 +280,5 @@ def _tokens_of(words: str, tokens: Tokens) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _unspaced(words: str) -> re.Pattern[str] | None:
-    """Returns a pattern of those words that are written without blanks, the longest first; None if there are none."""
     found = sorted(filter(_UNSPACED.search, words.split()), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, found))) if found else None

@@ -130,7 +130,6 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _string)
 
 @cache
 def speech(code: str, simplified: OneForm, split: Split) -> Speech:
-    """Returns the language called `code`; English where there is no such file."""
     if code not in LANGUAGES:
         code = "en"
     data: dict[str, Any] = yaml.load(source(code, "talk"), Loader=_Loader)  # noqa: S506 - a safe loader

@@ -64,10 +64,7 @@ class Allowance:
 
 
 def kind_and_id(message: bytes, end: bytes = b"") -> tuple[bytes, bytes]:
-    """Returns what a message has, result, error or method, and its id as JSON; b"" for what is not found.
-
-    Of a message that is too long to be held, its beginning and its `end` suffice: the id stands beside what is long.
-    """
+    """Returns a message's kind (result, error or method) and its id as JSON; b"" for what is not found."""
     kind = _KIND.search(message[:_EDGE])
     if kind is None:
         return b"", b""
@@ -82,7 +79,6 @@ def refusal(answer: bytes, why: str, *, end: bytes = b"") -> bytes:
 
 
 def error(asked: bytes, why: str, code: int = UNREAD) -> bytes:
-    """Returns the error that answers the request with this id, as a line."""
     told = json.dumps({"code": code, "message": why}).encode()
     return b'{"jsonrpc": "2.0", "id": %b, "error": %b}\n' % (asked, told)
 

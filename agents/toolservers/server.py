@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import structlog
 
-from agents.foreign import CHANGED, INSTALL, ChangedTools, ForeignTool, installed
 from agents.spec import ServerSpec
-from agents.tools import JsonObject, ToolError
+from agents.tools import CHANGED, INSTALL, ChangedTools, ForeignTool, JsonObject, ToolError, installed
 from agents.toolservers import definitions
 from agents.toolservers.definitions import Definition
 from agents.toolservers.session import Connection, OutcomeUnknown, connected
@@ -128,7 +127,6 @@ class ToolServer:
         )
 
     def _cleaned(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Returns a schema without hidden characters, by which its texts could say more to a model than to a person."""
         cleaned: dict[str, Any] = json.loads(self._clean(json.dumps(parameters, ensure_ascii=False)))
         return cleaned
 

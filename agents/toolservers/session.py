@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from agents.spec import ServerSpec
 from agents.tools import ToolError
-from agents.toolservers import definitions, relay, results
+from agents.toolservers import definitions, relay
 from agents.toolservers.addresses import resolved_forbidden
 from agents.toolservers.definitions import Definition
 from agents.toolservers.relay import Allowance
@@ -74,10 +74,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any], *, seconds: float) -> str:
-        """Returns the text of a call's result.
-
-        Raises `ToolError` if the server refuses or reports an error, and `OutcomeUnknown` if no answer came.
-        """
+        """Returns the text of a call's result. Raises `ToolError`, or `OutcomeUnknown` if no answer came."""
         from mcp import MCPError
 
         # A task of its own, so that all exceptions of the SDK are handled in one place.
@@ -98,10 +95,10 @@ class Connection:
             raise OutcomeUnknown(f"{self.server} answered in a way that can't be read. {_UNKNOWN}")
         if isinstance(error, MCPError):
             if error.code == relay.UNREAD:
-                raise ToolError(f"The tool was carried out; {results.capped(error.message)}. {_LESS}")
+                raise ToolError(f"The tool was carried out; {definitions.capped(error.message)}. {_LESS}")
             if error.code in _NOT_DONE:
-                raise ToolError(f"{self.server} refuses: {results.capped(error.message)}")
-            raise OutcomeUnknown(f"{self.server}: {results.capped(error.message)}. {_UNKNOWN}")
+                raise ToolError(f"{self.server} refuses: {definitions.capped(error.message)}")
+            raise OutcomeUnknown(f"{self.server}: {definitions.capped(error.message)}. {_UNKNOWN}")
         text: str = calling.result().content[0].text
         if calling.result().is_error:
             raise ToolError(text)
@@ -114,10 +111,7 @@ _LESS: Final = "The same call would end the same way: tell the person so, or ask
 
 @asynccontextmanager
 async def connected(spec: ServerSpec, on_changed: Callable[[], None]) -> AsyncIterator[Connection]:
-    """Yields a connection to a server, started if it is a program. `on_changed` is told when its tools have changed.
-
-    Raises `ToolError` if it can't be reached for a reason that can be told.
-    """
+    """Yields a connection to a server; `on_changed` is told when its tools change. Raises `ToolError`."""
     await asyncio.to_thread(import_module, "mcp")  # takes half a second of the processor
     from mcp import Client
     from mcp.types import ToolListChangedNotification
@@ -216,10 +210,7 @@ class _Watched:
         self._ended.set()
 
     def _unreadable(self, problem: Exception) -> Any:
-        """Returns the error in place of an answer that the SDK can't read. Counts what is no answer, and returns None.
-
-        The words of neither are logged: they may be anybody's.
-        """
+        """Returns the error in place of an answer that the SDK can't read. Its words, anybody's, are not logged."""
         from mcp.shared.message import SessionMessage
         from mcp.types import jsonrpc_message_adapter
 
@@ -251,7 +242,7 @@ def _reduce(result: object, named: Sequence[str]) -> None:
             tool.pop("outputSchema", None)
             tool.pop("_meta", None)
     elif "capabilities" not in result and result.get("resultType", "complete") == "complete":
-        text = results.text_of(result)
+        text = definitions.text_of(result)
         for key in [key for key, value in result.items() if isinstance(value, (dict, list))]:
             del result[key]
         result |= {"content": [{"type": "text", "text": text}], "isError": bool(result.get("isError"))}

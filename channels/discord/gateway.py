@@ -22,14 +22,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
-from channels.base import (
-    ChannelError,
-    ChannelRefused,
-    ChannelUnavailable,
-    ChatKind,
-    Inbound,
-    Place,
-)
+from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, ChatKind, Inbound, Place
 from channels.discord.intake import ChannelLanes, Event
 from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
@@ -43,12 +36,7 @@ from channels.discord.payloads import (
     read,
     snowflake,
 )
-from channels.discord.rest import (
-    PORTAL,
-    DiscordRateLimited,
-    DiscordRefused,
-    no_entry,
-)
+from channels.discord.rest import PORTAL, DiscordRateLimited, DiscordRefused, no_entry
 from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, remember
 from channels.http import CONNECTION_ERRORS
 from channels.slots import Slots
@@ -200,7 +188,6 @@ class Receiver:
         return self._connection or self._intake.trouble
 
     def link(self, place: Place, message_id: str) -> str | None:
-        """See `Channel.link`."""
         target = place.chat if place.thread is None else place.thread
         if not (place.chat.isdecimal() and target.isdecimal() and message_id.isdecimal()):
             return None
@@ -212,11 +199,7 @@ class Receiver:
         return None if server is None else f"https://discord.com/channels/{server}/{target}/{message_id}"
 
     def direct_opened(self, channel: str) -> None:
-        """Reads back a private channel that was not known before.
-
-        No event reported what the person wrote earlier, to a bot that was down or that crashed on it. Those messages
-        may lie anywhere after the beginning of the first session.
-        """
+        """Reads back a private channel that was not known: no event told what was written to a bot that was down."""
         if channel not in self._intake.direct and not self._over:
             self._intake.took_direct(channel, 0)
 
@@ -493,10 +476,7 @@ class Receiver:
         self._intake.put_first(channel, events)
 
     async def _read_archived(self, parent: str, server: str, after: int) -> None:
-        """Queues the reading back of a channel's archived threads with messages after the id `after`.
-
-        The threads were archived since then. The gateway reports only open threads.
-        """
+        """Reads back archived threads with messages after the id `after`; the gateway reports only open ones."""
         path = f"/channels/{parent}/threads/archived/public"
         query = {"limit": "100"}
         for _ in range(_THREAD_PAGES):
@@ -545,7 +525,6 @@ class Receiver:
             self._intake.put(channel, self._message_event(message, server))
 
     def _heard(self, spot: DiscordPlace) -> None:
-        """Notes that a person has used the bot in a place."""
         if spot.server is None:
             self.direct_opened(spot.chat)
         else:
@@ -626,10 +605,7 @@ class Receiver:
         return Place(channel=self._channel, chat=spot.chat, thread=spot.thread)
 
     async def _spot(self, channel: str, server: str | None, shown: Json | None = None) -> DiscordPlace | None:
-        """Returns the place of a channel or thread; None if it is gone.
-
-        The place is read from discord.py's state or from `shown`; otherwise Discord is asked.
-        """
+        """Returns the place of a channel or thread, by discord.py's state, `shown` or a request; None if it is gone."""
         if server is None:
             return DiscordPlace(chat=channel)
         guild = self._client.get_guild(int(server))

@@ -119,10 +119,7 @@ class ChannelLanes:
         return None if server.startswith(_GONE) else server
 
     async def load(self, bot: str) -> None:
-        """Loads the values that an earlier run kept for the bot with this id.
-
-        Another bot's values are dropped. Raises `NotTaken`.
-        """
+        """Loads the values that an earlier run kept for the bot with this id; drops another's. Raises `NotTaken`."""
         kept = await self._host.kept(self._channel)
         if kept.get("bot", bot) != bot:
             log.warning("discord.other_bot", channel=self._channel)
@@ -142,7 +139,6 @@ class ChannelLanes:
                 self.seen[chat] = value
 
     async def save(self) -> None:
-        """Keeps the values that have changed; values that can't be kept now are kept later."""
         if (position := self._position()) > self.since:
             self.since = position
             self._unsaved["since"] = str(position)
@@ -162,10 +158,7 @@ class ChannelLanes:
             await self.save()
 
     def begin(self, position: int) -> None:
-        """Begins the very first session at `position`.
-
-        Everything before it is left out, except messages that came in meanwhile.
-        """
+        """Begins the very first session at `position`; all before it is left out, but for what came in meanwhile."""
         held = [event.number - 1 for lane in self._lanes.values() for event in lane.events if event.number]
         position = min([position, *held])
         self.since = max(self.since, position)
@@ -188,10 +181,7 @@ class ChannelLanes:
         self._pins.pop(name, None)
 
     def put(self, lane: str, event: Event) -> None:
-        """Hands `event` over after all events that wait in the lane.
-
-        A message that was read back before is left out.
-        """
+        """Hands `event` over after all that wait in the lane, unless its message was read back before."""
         self._received = max(self._received, event.number)
         if event.key not in self._done:
             self._lane(lane).append(event)
@@ -209,10 +199,7 @@ class ChannelLanes:
         self._received = max(self._received, number)
 
     def put_first(self, lane: str, events: Iterable[Event]) -> None:
-        """Hands `events` over, in their order, after the event under way and before everything else in the lane.
-
-        Events that wait there already take their place among them, and events taken not long ago are left out.
-        """
+        """Hands `events` over, in order, before all that waits in the lane; those known already keep their turn."""
         held = self._lane(lane)
         standing = list(held.events)
         head, rest = (standing[:1], standing[1:]) if held.busy else ([], standing)
@@ -230,7 +217,6 @@ class ChannelLanes:
             self._unsaved[f"dm:{chat}"] = str(number)
 
     def lost_direct(self, chat: str) -> None:
-        """Notes that this private channel no longer exists."""
         if self.direct.pop(chat, None) is not None:
             self._unsaved[f"dm:{chat}"] = None
 
@@ -246,15 +232,12 @@ class ChannelLanes:
             self.saw(chat, _GONE + self.seen[chat])
 
     def chats_of(self, server: str) -> list[str]:
-        """Returns the known chats of a server, including those the bot has left."""
         return [chat for chat, where in self.seen.items() if where.removeprefix(_GONE) == server]
 
     def left_of(self, server: str) -> list[str]:
-        """Returns the known chats of a server that the bot has left."""
         return [chat for chat, where in self.seen.items() if where == _GONE + server]
 
     def servers(self) -> set[str]:
-        """Returns the servers that the bot was in, as far as it knows."""
         return {where for where in self.seen.values() if not where.startswith(_GONE)}
 
     def _lane(self, name: str) -> _Lane:

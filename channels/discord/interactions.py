@@ -16,15 +16,7 @@ from typing import Any
 
 import structlog
 
-from channels.base import (
-    ChannelError,
-    ChannelUnavailable,
-    CommandSpec,
-    Form,
-    Host,
-    Inbound,
-    NotTaken,
-)
+from channels.base import ChannelError, ChannelUnavailable, CommandSpec, Form, Host, Inbound, NotTaken
 from channels.discord.payloads import (
     DATA_LIMIT,
     EPHEMERAL,
@@ -72,10 +64,7 @@ class BotSession:
 
 
 class Interactions:
-    """The interactions of one run.
-
-    `spot` returns the place of a channel. `heard` is called with the place in which a person has used an interaction.
-    """
+    """The interactions of one run. `spot` returns a channel's place; `heard` is told where a person has used one."""
 
     def __init__(
         self,
@@ -218,10 +207,7 @@ class Interactions:
         )
 
     async def _commit(self, interaction: Json, inbound: Inbound, until: float, *, private: bool) -> None:
-        """Hands over an interaction, acknowledges it, and tells its user if it could not be taken.
-
-        `until` is the latest time to acknowledge it, in the event loop's seconds.
-        """
+        """Hands over an interaction and acknowledges it until `until` (loop seconds), or tells its user why not."""
         press = inbound.pressed is not None
         ticket = Ticket(
             app=str(interaction["application_id"]),

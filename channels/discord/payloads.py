@@ -16,17 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from channels.base import (
-    Attachment,
-    AttachmentKind,
-    Button,
-    CommandSpec,
-    Form,
-    Option,
-    Outbound,
-    Suggestion,
-    rows,
-)
+from channels.base import Attachment, AttachmentKind, Button, CommandSpec, Form, Option, Outbound, Suggestion, rows
 
 Json: TypeAlias = dict[str, Any]
 
@@ -59,10 +49,7 @@ _BOT_DM = 1  # the context of a private chat with the bot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """The data for answering an interaction where it was made. `token` is a secret that lasts 15 minutes.
-
-    `message` is the message whose button was pressed. A `private` answer is for the user's eyes only.
-    """
+    """The data for answering an interaction. `token` is a secret of 15 minutes; `private` is for the user's eyes."""
 
     app: str
     id: str
@@ -96,10 +83,7 @@ class DiscordPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageContent:
-    """The content of a message.
-
-    `named` is True if it mentions the bot; `answered` is the id of the message it replies to.
-    """
+    """The content of a message; `named`: it mentions the bot; `answered`: the id of the message it replies to."""
 
     text: str
     named: bool
@@ -137,10 +121,7 @@ def moment(stamp: object) -> int | None:
 
 
 def is_from_person(message: Json) -> bool:
-    """Returns whether a person wrote the message.
-
-    A bot, a webhook and Discord itself (a join, a pin, a boost) are no persons.
-    """
+    """Returns whether a person wrote the message, not a bot, a webhook or Discord itself (a join, a pin, a boost)."""
     author = message.get("author")
     return (
         isinstance(author, dict)
@@ -158,16 +139,9 @@ def display(user: Json, member: Json | None = None) -> str:
 
 
 def read(
-    message: Json,
-    *,
-    tags: Sequence[str],
-    role: Callable[[str], str | None],
-    channel: Callable[[str], str | None],
+    message: Json, *, tags: Sequence[str], role: Callable[[str], str | None], channel: Callable[[str], str | None]
 ) -> MessageContent:
-    """Returns the content of a person's message.
-
-    `tags` are the mentions that mean the bot; other mentions are looked up by id.
-    """
+    """Returns the content of a person's message; `tags` are the mentions that mean the bot."""
     reference = message.get("message_reference") or {}
     snapshots = message.get("message_snapshots") or ()
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
@@ -188,7 +162,6 @@ def read(
 
 
 def find_attachment(message: Json, attachment: str) -> str | None:
-    """Returns the address of an attachment of a message read anew."""
     shown = [message, *(one.get("message") or {} for one in message.get("message_snapshots") or ())]
     for one in shown:
         for found in one.get("attachments") or ():
@@ -198,7 +171,6 @@ def find_attachment(message: Json, attachment: str) -> str | None:
 
 
 def content(outbound: Outbound) -> Json:
-    """Returns the body that shows `outbound`, without the fields that only a new message has."""
     body: Json = {
         "content": outbound.text,
         "allowed_mentions": {"parse": [], "replied_user": False},
@@ -212,7 +184,6 @@ def content(outbound: Outbound) -> Json:
 
 
 def bare(body: Json) -> Json:
-    """Returns a refused body without the parts that the refusal could be about, except its words."""
     kept = {name: value for name, value in body.items() if name not in ("components", "message_reference")}
     return kept | {"content": body["content"][:MESSAGE_LIMIT]}
 
@@ -224,10 +195,7 @@ def nonce(outbound: Outbound) -> str:
 
 
 def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
-    """Returns the commands of private chats with the bot.
-
-    Commands for admins are left out, because Discord would offer them to everybody.
-    """
+    """Returns the commands of private chats, but not admins': Discord would offer them to everybody."""
     return [
         _command(command) | {"contexts": [_BOT_DM], "integration_types": [0]}
         for command in _offered(commands)
@@ -236,10 +204,7 @@ def private_commands(commands: Sequence[CommandSpec]) -> list[Json]:
 
 
 def server_commands(commands: Sequence[CommandSpec]) -> list[Json]:
-    """Returns the commands of a server.
-
-    Those for admins are shown to people who may manage the server, until its owner decides otherwise.
-    """
+    """Returns a server's commands; admins' are shown to its managers until its owner decides otherwise."""
     return [
         _command(command) | ({"default_member_permissions": _MANAGE_GUILD} if command.admin else {})
         for command in _offered(commands)
@@ -263,12 +228,10 @@ def typed(spec: CommandSpec | None, data: Json, *, without: str = "") -> str:
 
 
 def option_of(spec: CommandSpec | None, name: str) -> str:
-    """Returns an option's own name, given its name on Discord."""
     return next((one.name for one in spec.options if _option_name(one) == name), name) if spec is not None else name
 
 
 def focused(data: Json) -> tuple[str, str] | None:
-    """Returns the option that is being typed, and its text so far."""
     for one in data.get("options") or ():
         if isinstance(one, dict) and one.get("focused"):
             return str(one.get("name")), _well_formed(str(one.get("value", "")))
@@ -276,10 +239,7 @@ def focused(data: Json) -> tuple[str, str] | None:
 
 
 def choices(suggestions: Iterable[Suggestion]) -> list[Json]:
-    """Returns the suggestions to pick from.
-
-    A value too long for Discord is left out, because a part of it would mean something else.
-    """
+    """Returns the suggestions, without values too long for Discord: a part would mean something else."""
     found = [
         {"name": _cut(one.label.strip() or one.value, 100), "value": one.value}
         for one in suggestions
@@ -289,7 +249,6 @@ def choices(suggestions: Iterable[Suggestion]) -> list[Json]:
 
 
 def modal(form: Form, custom_id: str) -> Json:
-    """Returns a form with one text field."""
     limit = max(1, min(form.limit, 4_000))
     field: Json = {
         "type": 4,
@@ -306,7 +265,6 @@ def modal(form: Form, custom_id: str) -> Json:
 
 
 def entered(data: Json) -> str:
-    """Returns the text entered into the form's field."""
     for row in data.get("components") or ():
         for field in [row.get("component"), *(row.get("components") or ())]:
             if isinstance(field, dict) and "value" in field:
@@ -359,7 +317,6 @@ def _translated(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _components(buttons: Sequence[Button]) -> list[Json]:
-    """Returns at most five rows of five buttons; an empty list removes the buttons a message had."""
     return [
         {
             "type": 1,
@@ -416,7 +373,6 @@ def _kind(media_type: str) -> AttachmentKind:
 
 
 def _without(text: str, tags: Sequence[str]) -> str:
-    """Returns `text` without the mentions of the bot at its ends."""
     start, end = 0, len(text)
     while True:
         while start < end and text[start].isspace():
@@ -438,7 +394,6 @@ def _named(
     role: Callable[[str], str | None],
     channel: Callable[[str], str | None],
 ) -> str:
-    """Returns the text that people read in place of the tag."""
     kind, number = tag[1], tag[2]
     if kind in ("@", "@!"):
         return f"@{users.get(number, number)}"

@@ -41,10 +41,7 @@ _PERMISSIONS = 1 << 10 | 1 << 11 | 1 << 15 | 1 << 16 | 1 << 38
 
 
 class DiscordRateLimited(ChannelUnavailable):
-    """Discord asks to wait `retry_after` seconds before the next request of this kind; nothing was shown.
-
-    With `everywhere` the wait is for requests of all kinds.
-    """
+    """Discord asks to wait `retry_after` seconds, `everywhere` or for this kind of request; nothing was shown."""
 
     code = "rate_limited"
 
@@ -85,12 +82,7 @@ class Rest:
     """One bot's requests, over one HTTP session that lives while anybody uses it."""
 
     def __init__(
-        self,
-        token: str,
-        base_url: str,
-        *,
-        now: Callable[[], int],
-        sleep: Callable[[float], Awaitable[None]],
+        self, token: str, base_url: str, *, now: Callable[[], int], sleep: Callable[[float], Awaitable[None]]
     ) -> None:
         """`now` gives milliseconds UTC. Raises `ChannelRefused` for a token that can't be one."""
         self._token = token.strip()
@@ -132,10 +124,7 @@ class Rest:
             ) from None
 
     async def servers(self, seconds: float) -> dict[str, str]:
-        """Returns the names of the servers that the bot is in, by their ids.
-
-        Raises `ChannelRefused`, `ChannelUnavailable`.
-        """
+        """Returns the names of the bot's servers by their ids. Raises `ChannelRefused`, `ChannelUnavailable`."""
         try:
             listed = await self.call("GET", "/users/@me/guilds", seconds=seconds)
             return {str(server["id"]): str(server["name"]) for server in listed}
@@ -190,10 +179,7 @@ class Rest:
         return self._result(bucket, answer, signed=signed)
 
     async def read(self, url: str, *, limit: int, seconds: float) -> bytes:
-        """Reads a file of at most `limit` bytes.
-
-        Raises `TooLarge`, and `DiscordRefused` if the file is not there (any more).
-        """
+        """Reads a file of at most `limit` bytes. Raises `TooLarge`, or `DiscordRefused` if it is not there."""
         if not self._is_ours(url):
             raise ChannelError("the attachment is not on Discord's servers, so it was not read")
         server = "Discord's file server"

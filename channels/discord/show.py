@@ -28,17 +28,7 @@ from channels.base import (
     PlaceGone,
     TooLarge,
 )
-from channels.discord.payloads import (
-    EPHEMERAL,
-    FILE_LIMIT,
-    Json,
-    Ticket,
-    bare,
-    content,
-    made_at,
-    nonce,
-    snowflake,
-)
+from channels.discord.payloads import EPHEMERAL, FILE_LIMIT, Json, Ticket, bare, content, made_at, nonce, snowflake
 from channels.discord.rest import DiscordRefused, Rest
 
 log = structlog.get_logger(__name__)
@@ -89,10 +79,7 @@ class _Pace:
 
 
 class DiscordScreen:
-    """The messages that one bot shows.
-
-    `me` returns the bot's id, empty while unknown. `direct_opened` is called for each new private channel.
-    """
+    """The messages that one bot shows; `me` is its id or "". `direct_opened` is told of each new private channel."""
 
     def __init__(
         self,
@@ -120,7 +107,6 @@ class DiscordScreen:
         self._direct: dict[str, str] = {}  # user to their private channel, once the bot has written there
 
     async def send(self, outbound: Outbound) -> str:
-        """See `Channel.send`."""
         place = outbound.place
         if not _target(place).isdecimal():
             raise ChannelError(f"{_target(place)!r} is no Discord channel id")
@@ -186,16 +172,12 @@ class DiscordScreen:
         return self._direct[user]
 
     def acknowledging(self, ticket: Ticket) -> asyncio.Future[bool]:
-        """Returns a future to be told whether the interaction was acknowledged.
-
-        An interaction that was not acknowledged is answered elsewhere.
-        """
+        """Returns a future for whether the interaction was acknowledged; if not, it is answered elsewhere."""
         waiting: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         remember(self._acknowledged, ticket.id, waiting)
         return waiting
 
     async def tell(self, ticket: Ticket, text: str, *, apart: bool) -> None:
-        """Says something about an interaction that could not be taken, `apart` from its message; best effort."""
         place = Place(channel=self._channel, chat="0")
         shown = Outbound(id=0, place=place, text=markup.discord(text, markdown=False)[0].text)
         with suppress(ChannelError):
@@ -218,7 +200,6 @@ class DiscordScreen:
         return await self._say(outbound, self._elsewhere.get(outbound.edits or "", _target(outbound.place)))
 
     async def _say(self, outbound: Outbound, target: str) -> str:
-        """Shows a message in the channel or thread `target`, or edits one there."""
         if outbound.edits is not None:
             if not outbound.edits.isdecimal():
                 raise EditGone(f"{outbound.edits!r} is no Discord message id")
@@ -245,10 +226,7 @@ class DiscordScreen:
         bucket: str | None = None,
         signed: bool = True,
     ) -> str:
-        """Makes a request that shows `body`; returns the message's id.
-
-        `target` is the thread that may have to be reopened.
-        """
+        """Makes a request that shows `body`; returns the message's id. `target` may be a thread to be reopened."""
         seconds = self._request_seconds + (0 if file is None else len(file.data) / _UPLOAD_RATE)
         while True:  # at most four times: with an opened thread, without a reference, without all but the words
             try:
@@ -320,7 +298,6 @@ class DiscordScreen:
     # Answering interactions.
 
     async def _answer(self, outbound: Outbound, ticket: Ticket) -> str:
-        """Shows a message where the interaction was made, or as near to it as possible."""
         if outbound.edits in self._elsewhere:
             return await self._say(outbound, self._elsewhere[outbound.edits or ""])
         if self._now() - made_at(ticket.id) < _TICKET_LIFE and await self._was_acknowledged(ticket):
@@ -408,7 +385,6 @@ def _target(place: Place) -> str:
 
 
 def _not_shown(refused: DiscordRefused, outbound: Outbound) -> ChannelError:
-    """Returns the error for a refused message."""
     told = str(refused)
     if refused.status == 401:
         # The row is not at fault: it waits until the operator has given a token that is let in.

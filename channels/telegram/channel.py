@@ -21,16 +21,8 @@ from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 import structlog
-from aiogram.methods import (
-    AnswerCallbackQuery,
-    GetUpdates,
-    GetWebhookInfo,
-    SetWebhook,
-)
-from aiogram.types import (
-    CallbackQuery,
-    Update,
-)
+from aiogram.methods import AnswerCallbackQuery, GetUpdates, GetWebhookInfo, SetWebhook
+from aiogram.types import CallbackQuery, Update
 from pydantic import ValidationError
 
 from channels import markup
@@ -120,10 +112,7 @@ class Webhook:
 
 
 async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> TelegramBot:
-    """Returns the bot that the token belongs to. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`.
-
-    To learn who writes to the bot first, run a `TelegramChannel` with a small `Host`.
-    """
+    """Returns the bot of the token. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
     return await Wire(token, base_url).introduce(request_seconds)
 
 
@@ -262,7 +251,6 @@ class TelegramChannel(Channel):
             log.warning("telegram.no_menu", channel=self.id, error=str(exc))
 
     async def _send_menus(self, host: Host, me: TelegramBot, there: dict[str, str]) -> None:
-        """Changes, one by one, the lists that Telegram has to the wanted ones. `there` has its fingerprints by name."""
         wanted = menus(host.commands, host.admins(self.id))
         for name in there.keys() - wanted.keys():
             with suppress(TelegramRefused):  # the chat no longer exists
@@ -324,10 +312,7 @@ class TelegramChannel(Channel):
                 await self._pace.sleep(1)  # a server that does not wait for updates must not cause a busy loop
 
     async def _take_batch(self, host: Host, reader: UpdateReader, updates: list[JSON], waited: set[str]) -> list[JSON]:
-        """Hands over the updates that are ready. Returns the rest, which begins with an album not yet `waited` for.
-
-        Telegram answers a poll as soon as it has any update, so an album's other parts may come a moment later.
-        """
+        """Hands over updates that are ready. Returns the rest, which begins with an album whose parts may be late."""
         deliveries = gathered(updates)
 
         def may_grow(parts: list[JSON]) -> bool:
@@ -520,10 +505,7 @@ class TelegramChannel(Channel):
                 del self._albums[next(iter(self._albums))]
 
     def _told_under(self, edited: Inbound, name: str | None) -> Inbound | None:
-        """Returns an edit with the id by which the host knows its message, or None if there is nothing to edit.
-
-        A later part of an album has no id of its own, and no text unless it has the caption.
-        """
+        """Returns an edit with the id by which the host knows its message; None if there is nothing to edit."""
         known = None if name is None else self._albums.get(name)
         first = edited.message_id if known is None else known.parts.get(int(edited.message_id), edited.message_id)
         if first == edited.message_id:
@@ -578,10 +560,8 @@ def _is_update(found: Any) -> bool:
 
 
 def _kept_menu(kept: str | None) -> dict[str, str]:
-    """Returns the fingerprints of the command lists that Telegram has."""
     return {} if kept is None else {str(name): str(mark) for name, mark in json.loads(kept).items()}
 
 
 def _kept_albums(kept: str | None) -> dict[str, list[int]]:
-    """Returns the message ids of the last albums, by the album's name."""
     return {} if kept is None else {str(name): [int(one) for one in ids] for name, ids in json.loads(kept).items()}

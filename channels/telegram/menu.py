@@ -11,12 +11,7 @@ import re
 from collections.abc import Sequence
 
 from aiogram.methods import DeleteMyCommands, SetMyCommands
-from aiogram.types import (
-    BotCommand,
-    BotCommandScopeAllGroupChats,
-    BotCommandScopeAllPrivateChats,
-    BotCommandScopeChat,
-)
+from aiogram.types import BotCommand, BotCommandScopeAllGroupChats, BotCommandScopeAllPrivateChats, BotCommandScopeChat
 
 from channels.base import CommandSpec
 
@@ -48,13 +43,11 @@ def menus(commands: Sequence[CommandSpec], admins: Sequence[str]) -> dict[str, S
 
 
 def removal(name: str) -> DeleteMyCommands:
-    """Returns the request that removes the list with this name."""
     scope, _, language = name.partition("/")
     return DeleteMyCommands(scope=_scope(scope), language_code=language or None)
 
 
 def fingerprint(menu: SetMyCommands, bot_id: str) -> str:
-    """Returns a hash that changes when the list of this bot has to be sent anew."""
     return hashlib.sha256(f"{bot_id} {menu.model_dump_json()}".encode()).hexdigest()[:16]
 
 

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import structlog
-from aiogram.methods import (
-    EditMessageText,
-    SendChatAction,
-    SendDocument,
-    SendMessage,
-    SendMessageDraft,
-    TelegramMethod,
-)
+from aiogram.methods import EditMessageText, SendChatAction, SendDocument, SendMessage, SendMessageDraft, TelegramMethod
 from aiogram.types import (
     BufferedInputFile,
     InlineKeyboardButton,
@@ -65,11 +58,7 @@ _ENTITIES: TypeAdapter[list[MessageEntity]] = TypeAdapter(list[MessageEntity])
 
 
 class TelegramScreen:
-    """The messages that one bot shows. `now` gives milliseconds UTC.
-
-    With `stream` "draft" an answer grows in private chats as a draft, which is no message, as far as Telegram lets
-    this bot.
-    """
+    """The messages that one bot shows. `now` gives milliseconds UTC. `stream` "draft" is for private answers."""
 
     def __init__(
         self,
@@ -91,7 +80,6 @@ class TelegramScreen:
         self._asides: set[asyncio.Task[None]] = set()
 
     def drafts(self, place: Place) -> bool:
-        """See `Channel.drafts`."""
         return self._drafting and _is_private(place)
 
     async def revise(self, place: Place, reference: str, text: str) -> None:
@@ -118,7 +106,6 @@ class TelegramScreen:
         await asyncio.shield(self._aside(self._draft(outbound) if drafting else self._revise(outbound)))
 
     async def typing(self, place: Place) -> None:
-        """See `Channel.typing`."""
         pace = self._pace(place.chat)
         if pace.lock.locked() or self._rest(place.chat) or pace.early(self._now(), _CHAT_GAP):
             return
@@ -215,10 +202,7 @@ class TelegramScreen:
             raise
 
     def _rest(self, chat: str) -> float:
-        """Returns the seconds for which no request may go to `chat`; 0 if one may go now.
-
-        When two chats are limited at once, the limit may well be the whole bot's: then all wait for the longer one.
-        """
+        """Returns the seconds until a request may go to `chat`. Two chats limited at once mean the whole bot is."""
         now = self._now()
         # The start is checked too: a clock that was set back must not hold a chat up for the difference.
         self._limits = {held: span for held, span in self._limits.items() if span[0] <= now < span[1]}
@@ -243,10 +227,7 @@ class TelegramScreen:
 
 
 def link(place: Place, message_id: str) -> str | None:
-    """Returns the address at which members find a message of a supergroup or channel, else None.
-
-    Source: core.telegram.org/api/links#message-links.
-    """
+    """Returns the address of a supergroup's message, else None. Source: core.telegram.org/api/links#message-links."""
     if not message_id.isdecimal() or not place.chat.removeprefix("-").isdecimal() or int(place.chat) >= _SUPERGROUPS:
         return None
     thread = _thread(place)
@@ -282,10 +263,7 @@ class _Pace:
 def _method(
     outbound: Outbound, entities: list[MessageEntity] | None, thread: int | None
 ) -> SendMessage | SendDocument | EditMessageText:
-    """Returns the request that shows `outbound`.
-
-    Raises `EditGone`, `ChannelError` for ids that are none of Telegram's.
-    """
+    """Returns the request that shows `outbound`. Raises `EditGone`, or `ChannelError` for ids of other platforms."""
     preview = LinkPreviewOptions(is_disabled=True)
     try:
         chat = int(outbound.place.chat)
@@ -344,10 +322,7 @@ def _reply(message_id: str | None) -> ReplyParameters | None:
 
 
 def _entities(markup_json: str) -> list[MessageEntity] | None:
-    """Returns the formatting of a row.
-
-    Returns None for plain text, and for markup that no version of Remora would have written.
-    """
+    """Returns the formatting of a row; None for plain text, and for markup that no version of Remora wrote."""
     if not markup_json:
         return None
     try:
@@ -365,5 +340,4 @@ def _thread(place: Place) -> int | None:
 
 
 def _is_private(place: Place) -> bool:
-    """Returns whether a chat is private; groups have negative ids."""
     return place.chat.isdecimal()

@@ -82,7 +82,6 @@ def chat_of(update: JSON) -> str:
 
 
 def gathered(updates: Sequence[JSON]) -> list[list[JSON]]:
-    """Returns the updates in their order, with the parts of each album together in the place of its first part."""
     groups: list[list[JSON]] = []
     albums: dict[str, list[JSON]] = {}
     for update in updates:
@@ -135,10 +134,7 @@ class UpdateReader:
         return None if message.location is not None else self._said(message, update_id, edited=True)
 
     def pressed(self, press: CallbackQuery, update_id: int, now: int) -> Inbound | None:
-        """Returns a button press; None unless the button is the bot's own under a message in a chat.
-
-        `now` is in milliseconds UTC: Telegram does not tell when a button was pressed.
-        """
+        """Returns a press of a button of the bot's own, else None. `now` (milliseconds UTC) is taken as its time."""
         shown = press.message
         kind = None if shown is None else _kind(shown.chat)
         if shown is None or kind is None or press.data is None:
@@ -209,13 +205,11 @@ class UpdateReader:
 
 
 def attachments(message: Message) -> tuple[Attachment, ...]:
-    """Returns the attachments of a message."""
     found = _file(message) or _thing(message)
     return () if found is None else (found,)
 
 
 def is_present(change: ChatMemberUpdated) -> bool:
-    """Returns whether the bot is in the chat after the change."""
     member = change.new_chat_member
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
@@ -245,7 +239,6 @@ def _file(message: Message) -> Attachment | None:
 
 
 def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
-    """Returns the largest size that is useful to a model, else the smallest."""
     by_size = sorted(sizes, key=lambda size: size.width * size.height)
     useful = [size for size in by_size if size.width * size.height <= _PIXELS]
     chosen = useful[-1] if useful else by_size[0]
@@ -300,7 +293,6 @@ def _where(location: Location) -> str:
 
 
 def _short(name: str) -> str:
-    """Returns a name on one line, cut to `_NAME` characters."""
     line = _well_formed(" ".join(name.split()))
     return line if len(line) <= _NAME else f"{line[: _NAME - 1]}…"
 
@@ -318,10 +310,7 @@ def _kind(chat: Chat) -> ChatKind | None:
 
 
 def _is_spoken(message: Message, kind: ChatKind) -> bool:
-    """Returns whether a person said the message.
-
-    In a private chat this includes content newer than this program: the person is told that it was not understood.
-    """
+    """Returns whether a person said the message, in private also in forms that are newer than this program."""
     content = message.content_type
     return content in _SPOKEN or (content == ContentType.UNKNOWN and kind == "private")
 

@@ -20,8 +20,7 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
-from gateway.wording.texts import Texts
+from gateway.wording.texts import Texts, part_of
 from memory import keys
 from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
@@ -91,7 +90,6 @@ class SearchMemory(Arguments):
 
     @property
     def filters(self) -> str:
-        """The filters as they are typed."""
         given = {name: getattr(self, name).replace('"', " ").strip() for name in get_args(FilterName)}
         return " ".join(f'{name}:"{value}"' for name, value in given.items() if value)
 

@@ -1,28 +1,62 @@
-"""Identifies the caller: the person for whom a key stands, or whom a front end names.
+"""Identifies the caller, the person for whom a key stands or whom a front end names, and the place of their talk.
 
 Invariants: a person's own key is that person, whatever else the request says. From a front end with a secret, only
 signed claims count. A front end that is marked as shared names people within a room of its own, so it can name nobody
-outside. Each request asks the policy anew, so a block or a revoked key holds from the next request on.
+outside. Each request asks the policy anew, so a block or a revoked key holds from the next request on. A thread names
+its agent, so that a conversation never moves to another agent's memory.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from channels.api import API
 from channels.base import Inbound
-from gateway.api.places import digest
 from gateway.config.settings import FrontEndSettings
 from gateway.pipeline.policy import Policy
 from gateway.pipeline.store import Roster, Store
 from memory.chat.identities import Who
 from memory.people.keyring import SCOPES as KEY_SCOPES
 from memory.people.keyring import KeyHolder, KeyScope
+
+_CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
+
+
+def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "", at: int = 0) -> Inbound:
+    """Returns a message from a program of this person in a thread; `key` identifies the message."""
+    return Inbound(
+        channel=API, platform=API, bot_id=API, update_key=key, chat=user_id, chat_kind="private", author_id=user_id,
+        author_name=name, message_id=key, text=text, sent_at=at, thread=thread, ticket=key,
+    )  # fmt: skip
+
+
+def thread_of(agent: str, conversation: str) -> str:
+    return f"{agent}.{conversation}"
+
+
+def agent_in(thread: str | None) -> str:
+    return (thread or "").partition(".")[0]
+
+
+def conversation_in(thread: str | None) -> str:
+    return (thread or "").partition(".")[2]
+
+
+def conversation(named: str) -> str:
+    """Returns our name of a conversation, for any name that a program gives it."""
+    return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 #: Seconds by which the clock of a front end may differ.
 _CLOCKS: Final = 60

@@ -13,17 +13,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agents import marks, prompt
+from agents import prompt
 from agents.llm import ChatMessage, ContextOverflow, ModelError, ModelRateLimited, ModelRefused, Request
 from channels.api import API, ApiChannel, ApiReply
 from channels.base import ChannelUnavailable, Place
-from gateway.api.callers import ApiRefusal, Caller, conversation_named
-from gateway.api.front_ends import is_task, own_words
-from gateway.api.places import conversation, conversation_in, digest, said, thread_of
-from gateway.api.tellings import telling
+from gateway.api.callers import (
+    ApiRefusal,
+    Caller,
+    conversation,
+    conversation_in,
+    conversation_named,
+    digest,
+    said,
+    thread_of,
+)
+from gateway.api.tellings import is_task, own_words, telling
 from gateway.api.wire import ApiAnswer, Asked, total
-from gateway.pipeline.allowance import refusal
 from gateway.pipeline.course import Agent
+from gateway.pipeline.limits import refusal
 from gateway.pipeline.outcome import spent_on
 from gateway.pipeline.store import Roster, where_said
 from gateway.wording import phrases
@@ -219,7 +226,6 @@ class Completions:
         return ApiAnswer(text=text, calls=done.tool_calls, spent=spent, cut=done.finish == "length")
 
     async def context(self, caller: Caller, served: Agent, named: str) -> Context:
-        """Returns the context in which a program reads memory, in its person's conversation with an agent."""
         inbound = said(caller.user_id, caller.name, thread_of(served.spec.name, named))
         where = where_said(inbound, served.spec)
         return await self._roster.stores[served.spec.name].memory.identities.context(where, caller.who)
@@ -227,7 +233,6 @@ class Completions:
     async def _with_memory(
         self, asked: Asked, served: Agent, context: Context, texts: Texts
     ) -> tuple[ChatMessage, ...]:
-        """Returns the program's messages, with the memories that bear on the person's last message."""
         lines = [line async for line in self._lines(asked, served, context, texts)]
         own = asked.instructions or prompt.character(served.voice)
         if lines:
@@ -239,7 +244,6 @@ class Completions:
         return (ChatMessage(role="system", content=own), *asked.talk)
 
     async def _lines(self, asked: Asked, served: Agent, context: Context, texts: Texts) -> AsyncIterator[str]:
-        """Yields a line for each known fact and for each finding, as far as the agent's settings allow."""
         memory, spec = self._roster.stores[served.spec.name].memory, served.spec.memory
         if not spec.enabled:
             return
@@ -252,7 +256,7 @@ class Completions:
         for found, room in ((hits, spec.recall_tokens), (facts, spec.known_tokens)):
             left = room
             for hit in found:
-                line = marks.one_line(_line(hit, query, context, texts, served.spec.name))
+                line = prompt.one_line(_line(hit, query, context, texts, served.spec.name))
                 left -= served.gauge.count(line)
                 if left < 0:
                     break

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 import structlog
 from aiohttp import web
 
-from gateway.api import bodies, memories
+from gateway.api import bodies, operations
 from gateway.api.callers import ApiRefusal, Caller, Callers, Key
 from gateway.api.completions import Begun, Completions
 from gateway.api.operations import Operations
@@ -135,8 +135,8 @@ class Doors:
             if method != "POST":
                 raise ApiRefusal(405, "method_not_allowed", f"{TOOLS} takes POST: this server keeps no sessions.")
             return self._called
-        if memories.is_memory(path):
-            memories.check_route(method, path)
+        if operations.is_memory(path):
+            operations.check_route(method, path)
             return self._remembered
         routes: Mapping[tuple[str, str], _Handler] = {
             ("GET", "/v1/models"): self._models,
@@ -230,7 +230,7 @@ class Doors:
         user = body.get("user_id") or request.query.get("user_id", "")
         caller = await self._callers.who(knock.key, user if isinstance(user, str) else "")
         async with self._room(caller), asyncio.timeout(_MEMORY_SECONDS):
-            operation, given = memories.wanted(request.method, request.path, request.query, body)
+            operation, given = operations.wanted(request.method, request.path, request.query, body)
             return _json(await self._operations.do(operation, caller, given))
 
     async def _called(self, knock: Knock) -> web.Response:

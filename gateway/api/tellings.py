@@ -1,28 +1,85 @@
-"""Finds the new message of a request, and the conversation in which it is told.
+"""Finds the new message of a request, the words in it that are the person's own, and its conversation.
 
 A program sends its whole conversation each time, and people change conversations: they have an answer made again, or
 change an earlier message. A message that was told is known by the digest of the conversation up to it.
 
 Invariants: a message is told once, however often it is sent. A conversation that goes on from an earlier place is a
 branch, a conversation of its own: nothing is taken back in the first one. The part that both share comes from the
-program's own account: it is read for the answer alone, and neither kept nor learned.
+program's own account: it is read for the answer alone, and neither kept nor learned. Front ends' own prompts for
+titles, tags and the like are known by their beginning or a header; one that was changed passes for a person's words.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from agents.llm import ChatMessage
 from channels.api import API
 from channels.base import Attachment, Place
 from channels.carried import carrying
-from gateway.api.callers import conversation_named
-from gateway.api.front_ends import own_words
-from gateway.api.places import agent_in, digest, thread_of
+from gateway.api.callers import agent_in, conversation_named, digest, thread_of
 from gateway.api.wire import Asked
 from memory.mailbox.mailbox import Mailbox
+
+#: The beginnings of front ends' own prompts, in small letters.
+_TASKS: Final = (
+    # Open WebUI: titles, tags, questions, searches, summaries; faces; one answer made of several
+    "### task:",
+    "your task is to reflect the speaker's likely facial expression",
+    "you have been provided with a set of responses from various models",
+    # LibreChat: titles, today and before; summaries
+    "provide a concise, 5-word-or-less title",
+    "please generate a concise, 5-word-or-less title",
+    "analyze this conversation and provide:",
+    "detect user language and write in the same language an extremely concise title",
+    "write an extremely concise title for this conversation",
+    "hold on, before you continue i need you to write me a checkpoint",
+    "hold on again, update your checkpoint",
+    # Continue
+    "given the following... please reply with a title",
+    # others
+    "create a concise, 3-5 word title",
+    "generate a concise, 3-5 word title",
+    "write a concise title for the conversation",
+    "analyze the chat history to determine the necessity of generating search queries",
+)
+#: The two messages in which Open WebUI asks which tools to call, if the model is not to call them itself.
+_TOOLS: Final = ("available tools: ", ("history:\n", "query: "))
+_HEADERS: Final = ("x-openwebui-task", "x-remora-task")
+#: The beginning of the text in which Open WebUI puts passages from documents and pages before the person's words.
+_DOCUMENTS: Final = "### task:\nrespond to the user query using the provided context"
+_END_OF_DOCUMENTS: Final = "</context>"
+#: The characters of a message in which its beginning stands; each of the beginnings above is shorter.
+_LOOKED_AT: Final = 1_000
+
+
+def is_task(messages: Sequence[ChatMessage], headers: Mapping[str, str]) -> bool:
+    """Returns whether a front end asks for itself: a title, tags, a summary, suggestions of questions."""
+    if any(headers.get(name) for name in _HEADERS):
+        return True
+    first, last = (_beginning(one.content) for one in (messages[0], messages[-1]))
+    if last.startswith(_DOCUMENTS):
+        return False
+    return last.startswith(_TASKS) or (first.startswith(_TOOLS[0]) and last.startswith(_TOOLS[1]))
+
+
+def own_words(said: str) -> tuple[str, str]:
+    """Returns a person's own words in a message, and the documents that a front end has put before them.
+
+    The documents end at the last of their end marks: no document can pass its text for the person's words.
+    """
+    if not _beginning(said).startswith(_DOCUMENTS):
+        return said, ""
+    documents, _, words = said.rpartition(_END_OF_DOCUMENTS)
+    return (words.strip(), documents.strip()) if documents else (said, "")
+
+
+def _beginning(said: str) -> str:
+    return said[:_LOOKED_AT].lstrip().casefold()
+
 
 #: Milliseconds for which the same request, sent again, counts as a repetition if nobody knows whether it was answered.
 _REPEATED_MS: Final = 10 * 60_000
@@ -110,7 +167,6 @@ def _keys(asked: Asked, root: Place) -> dict[int, str]:
 
 
 def _bounded(asked: Asked, end: int) -> tuple[tuple[str, str], ...]:
-    """Returns the last messages before the place `end`, as many as there is room for."""
     kept, room = [], _EARLIER
     for one in reversed(asked.talk[:end]):
         room -= len(one.content)

@@ -1,34 +1,173 @@
 """Sets a chat platform up for `remora channels add`: its token, its entry, the first person let in.
 
 Invariants: a token that its platform refuses is written nowhere, nor an entry that could not be read again; only the
-person who sends the code is let in; wherever setting up stops, the command says what is left of it.
+person who sends the code, in private, is let in: it is never written anywhere, works once, and three wrong codes shut
+a person out. Wherever setting up stops, the command says what is left of it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
 import click
+import structlog
 
 from agents.spec import AGENT_NAME
-from channels.base import Channel, ChannelError, Inbound
+from channels.base import Channel, ChannelError, Host, Inbound, Outbound
+from channels.ids import format_of
 from gateway import app, bots
 from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail
-from gateway.cli.pairing import PAIRING_SECONDS, pair
 from gateway.cli.start import set_up_logs
 from gateway.config import setup
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, is_reference, load
 from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, OtherSettings, discord_number
-from gateway.pipeline.policy import new_code
+from gateway.pipeline.policy import code_in, new_code
+from languages import Language
+
+log = structlog.get_logger(__name__)
+
+#: Wrong codes after which a person is ignored.
+TRIES = 3
+#: Wrong codes of all people together after which everybody is ignored, as in `memory.people.access`.
+GUESSES = 100
+#: Seconds in which a platform is usually reached.
+_CONNECTING = 5.0
+#: Seconds that the first person has to send the code.
+PAIRING_SECONDS = 600.0
+#: Seconds after the greeting in which the channel confirms the code to its platform with its next request for
+#: messages. Without the confirmation, the code would reach the bot once more as a message.
+_ACKNOWLEDGE = 1.0
+_TEXTS: dict[str, dict[str, str]] = {
+    "en": {
+        "welcome": "That's the right code. You can talk to me now, and you are my admin. I answer as soon as I am "
+        "started with `remora serve`.",
+        "wrong": "That is not the code shown in the terminal.",
+        "hint": "I am being set up. If you are setting me up, please send me the code shown in the terminal.",
+    },
+    "zh": {
+        "welcome": "代码正确。你现在可以跟我聊天了，并且是我的管理员。用 `remora serve` 启动后我就会回答。",
+        "wrong": "这不是终端里显示的代码。",
+        "hint": "我正在设置中。如果是你在设置，请把终端里显示的代码发给我。",
+    },
+}
+
+
+async def pair(
+    channel: Channel,
+    *,
+    code: str,
+    language: Language,
+    say: Callable[[str], None],
+    seconds: float = PAIRING_SECONDS,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Inbound | None:
+    """Returns the message of a person who sends `code` in private, None after `seconds`. Raises `ChannelError`."""
+    host = _Setup(channel, code, _TEXTS.get(language, _TEXTS["en"]))
+    paired = asyncio.ensure_future(host.paired.wait())
+    receiving = asyncio.ensure_future(channel.run(host))
+    noticing = asyncio.ensure_future(_troubles(channel, say, sleep))
+    tasks = (paired, receiving, noticing)
+    try:
+        await asyncio.wait({paired, receiving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if host.first is not None:
+            await host.answer(host.first, "welcome")
+            await sleep(_ACKNOWLEDGE)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    if host.first is None and isinstance(results[1], ChannelError):
+        raise results[1]
+    return host.first
+
+
+class _Setup(Host):
+    """The host of a bot that nobody may talk to yet."""
+
+    def __init__(self, channel: Channel, code: str, texts: dict[str, str]) -> None:
+        self._channel = channel
+        self._code = code
+        self._texts = texts
+        self._wrong: Counter[str] = Counter()
+        self._told: set[str] = set()
+        self._ids = count(1)
+        self._kept: dict[str, str] = {}
+        self.first: Inbound | None = None
+        self.paired = asyncio.Event()
+
+    async def kept(self, channel: str, prefix: str = "") -> Mapping[str, str]:
+        return {name: value for name, value in self._kept.items() if name.startswith(prefix)}
+
+    async def keep(self, channel: str, values: Mapping[str, str | None]) -> None:
+        # Kept for this run only: the bot that is started later begins anew.
+        for name, value in values.items():
+            if value is None:
+                self._kept.pop(name, None)
+            else:
+                self._kept[name] = value
+
+    async def on_inbound(self, inbound: Inbound) -> None:
+        person = inbound.author_id
+        spoken = not (inbound.forwarded or inbound.edited or inbound.pressed is not None)
+        known = format_of(self._channel.platform).is_person(person)
+        if self.first is not None or inbound.chat_kind != "private" or not known or not spoken:
+            return
+        code = code_in(inbound.text)
+        if code is None:
+            if person not in self._told:
+                self._told.add(person)
+                await self.answer(inbound, "hint")
+        elif self._wrong[person] >= TRIES or self._wrong.total() >= GUESSES:
+            log.warning("pairing.refused", person=person)
+        elif hmac.compare_digest(code.encode(), self._code.encode()):
+            self.first = inbound
+            self.paired.set()
+        else:
+            self._wrong[person] += 1
+            await self.answer(inbound, "wrong")
+
+    async def answer(self, inbound: Inbound, text: str) -> None:
+        chunks = self._channel.chunks(self._texts[text], markdown=True)
+        try:
+            for chunk in chunks:
+                await self._channel.send(
+                    Outbound(
+                        id=next(self._ids),
+                        place=inbound.place,
+                        text=chunk.text,
+                        markup=chunk.markup,
+                        ticket=inbound.ticket,
+                        made_at=inbound.sent_at,
+                    )
+                )
+        except ChannelError as error:
+            # The person who sets the bot up reads the terminal; the answer in the chat is a courtesy.
+            log.warning("pairing.unanswered", error=str(error))
+
+
+async def _troubles(channel: Channel, say: Callable[[str], None], sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Reports each new trouble of the channel once, but not that it is about to connect."""
+    told = ""
+    await sleep(_CONNECTING)
+    while True:
+        trouble = channel.health().trouble
+        if trouble and trouble != told:
+            say(trouble)
+        told = trouble
+        await sleep(0.5)
+
 
 #: Takes a pairing code and returns the lines that ask for it to be sent.
 _Pairing: TypeAlias = Callable[[str], tuple[str, ...]]
@@ -65,7 +204,6 @@ def add(
     no_pair: bool,
     base_url: str | None,
 ) -> None:
-    """Carries out `remora channels add`, for any platform."""
     if not re.match(AGENT_NAME, channel) or channel == "console":
         fail(
             "--id must consist of lower-case letters, digits, - and _, and can't be console.",
@@ -109,7 +247,6 @@ class _Adding:
     left: str = ""
 
     def carry_out(self, *, pair: bool) -> None:
-        """Meets the bot, writes it into the files and, if asked for, lets in the person who sends the code."""
         variables = self.file.parent / ".env"
         self.left = f"Nothing was changed in {self.file}."
         pairing = _MEET[self.platform](self.token, self.base_url)
@@ -229,10 +366,7 @@ def _check_token(platform: setup.Platform, token: str, bot: BotSettings | None, 
 
 
 def _meet_telegram(token: str, base_url: str) -> _Pairing:
-    """Tells whose token it is, and what its owner should know. Returns the request for the code.
-
-    Raises `ChannelError`.
-    """
+    """Tells whose token it is and what to know of it. Returns the request for the code, or raises `ChannelError`."""
     from channels.telegram import probe
 
     facts = asyncio.run(probe(token, base_url))
@@ -291,10 +425,7 @@ async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | 
         click.echo(line)
     click.echo(f"Waiting {minutes:g} minutes for the code. Press Ctrl-C to stop.")
     return await pair(
-        bot,
-        code=code,
-        language=config.agents[config.default_agent].language,
-        say=partial(click.echo, err=True),
+        bot, code=code, language=config.agents[config.default_agent].language, say=partial(click.echo, err=True)
     )
 
 

@@ -41,10 +41,7 @@ async def make(
     say: Callable[[str], None],
     progress: Progress,
 ) -> list[Backup]:
-    """Backs up the stores, one after the other, and drops backups that are too old; with `to` it drops none.
-
-    Raises `NoSuchStore`, `memory.errors.StorageError` and its kin.
-    """
+    """Backs up the stores; without `to`, drops old backups. Raises `NoSuchStore` or `memory.errors.StorageError`."""
     chosen = stores.chosen(name)
     if to is not None and to.suffix == ".db" and len(chosen) > 1:
         raise NoSuchStore("Several databases can't go into one file. Choose one with --store, or give --to a folder.")
@@ -84,11 +81,7 @@ async def restore(
 async def erase_again(
     stores: Stores, lists: Sequence[Path], *, name: str | None, now: int, database_url: str, say: Callable[[str], None]
 ) -> None:
-    """Repeats in the stores the erasings that their own lists and `lists` name, and reports the outcome.
-
-    Raises `NoSuchStore`, also for stores without a list once the others are done, and `memory.errors.StorageError` and
-    its kin.
-    """
+    """Repeats the erasings of the stores' own lists and of `lists`. Raises `NoSuchStore` and `StorageError`."""
     chosen = stores.served(name, on_server=bool(database_url))
     if strange := [one.name for one in lists if len(chosen) > 1 and one.stem not in stores.names]:
         raise NoSuchStore(f"Which database does {strange[0]} belong to? Choose one with --store.")

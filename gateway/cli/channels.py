@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from gateway.cli.start import CONFIG, loaded
-
-_TOKEN = click.option("--token", help="The bot's token. Without it, the command asks for it or reads it from a pipe.")
-_NO_PAIR = click.option(
-    "--no-pair", is_flag=True, help="Don't wait for the first person; leave allow and admins as they are."
-)
 
 
 @click.group()
@@ -46,33 +42,26 @@ def add_channel() -> None:
     """Set up a chat platform."""
 
 
-@add_channel.command("telegram")
-@CONFIG
-@_TOKEN
-@click.option(
-    "--id", "channel", default="telegram", show_default=True, help="The channel's name, different for each bot."
-)
-@_NO_PAIR
-@click.option("--base-url", help="A Bot API server of your own.", hidden=True)
-def add_telegram(
-    config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None
-) -> None:
-    """Set up a Telegram bot: check its token, write .env and config.yaml, let the first person in."""
-    from gateway.cli import adding
+def _add_command(platform: Literal["telegram", "discord"], server: str) -> None:
+    text = (
+        f"Set up a {platform.capitalize()} bot: check its token, write .env and config.yaml, let the first person in."
+    )
 
-    adding.add("telegram", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+    @add_channel.command(platform, help=text)
+    @CONFIG
+    @click.option("--token", help="The bot's token. Without it, the command asks for it or reads it from a pipe.")
+    @click.option(
+        "--id", "channel", default=platform, show_default=True, help="The channel's name, different for each bot."
+    )
+    @click.option(
+        "--no-pair", is_flag=True, help="Don't wait for the first person; leave allow and admins as they are."
+    )
+    @click.option("--base-url", help=server, hidden=True)
+    def add(config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None) -> None:
+        from gateway.cli import adding
+
+        adding.add(platform, config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
 
 
-@add_channel.command("discord")
-@CONFIG
-@_TOKEN
-@click.option(
-    "--id", "channel", default="discord", show_default=True, help="The channel's name, different for each bot."
-)
-@_NO_PAIR
-@click.option("--base-url", help="Another address of Discord's API.", hidden=True)
-def add_discord(config_path: Path | None, token: str | None, channel: str, no_pair: bool, base_url: str | None) -> None:
-    """Set up a Discord bot: check its token, write .env and config.yaml, let the first person in."""
-    from gateway.cli import adding
-
-    adding.add("discord", config_path, token=token, channel=channel, no_pair=no_pair, base_url=base_url)
+_add_command("telegram", "A Bot API server of your own.")
+_add_command("discord", "Another address of Discord's API.")

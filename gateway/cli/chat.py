@@ -102,7 +102,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel, Looks, Streams
     from gateway import app
-    from gateway.ops.traces import traced
+    from gateway.ops.telemetry import traced
 
     at_terminal = once is None and sys.stdin.isatty() and sys.stdout.isatty()
     if at_terminal:
@@ -184,14 +184,14 @@ def _from_here(path: Path) -> Path:
 
 async def _talk(config: Config, channel: ConsoleChannel) -> None:
     from gateway import app
-    from gateway.ops import night_clock
+    from gateway.ops.background import beside
 
     channels = {channel.id: channel}
     async with (
         app.opened(config, channels) as parts,
         app.answering(config, channels, parts) as router,
         # The innermost: a person who leaves does not wait for the work of the night, which goes on the next time.
-        night_clock.ticking(parts.workers),
+        beside(worker.work() for worker in parts.workers),
     ):
         await router.settled(channel.place)
         await channel.run(router)
@@ -205,7 +205,7 @@ async def _served(config: Config, config_path: Path | None) -> int:
     from gateway.cli import notes
     from gateway.config.loading import ConfigError, find, load
     from gateway.ops.reloading import Sources
-    from gateway.ops.traces import traced
+    from gateway.ops.telemetry import traced
 
     set_up_logs(config)
     for some in notes.at_first_start(config, Path.cwd()):

@@ -78,10 +78,7 @@ async def examine(
     now: Callable[[], int] = app.now,
     free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
 ) -> AsyncIterator[Diagnosis]:
-    """Yields the findings, the quick ones first. Without `outside`, no model and no platform is asked.
-
-    `free` gives the bytes that are free on the disk of a folder.
-    """
+    """Yields the findings, the quick ones first; `outside` asks models and platforms. `free` gives the free bytes."""
     yield _configuration(config)
     for sentence in [*misplaced(config, Path.cwd(), Path.home()), *without_names(config)]:
         yield Diagnosis("configuration", "warning", sentence)
@@ -360,7 +357,6 @@ def _holding(folder: Path, words: bytes) -> list[str]:
 
 
 async def _chat(home: Path, *lines: str) -> str | Diagnosis:
-    """Returns the answer of a chat in the folder `home` to these lines, or why the chat failed."""
     environment: dict[str, str] = {**os.environ, "HOME": str(home), "LANG": "en_US.UTF-8", "LC_ALL": ""}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "chat", "--config", str(home / "config.yaml")),

@@ -1,11 +1,11 @@
-"""Ends a command in trouble: the reason on stderr, and an exit code for scripts."""
+"""Tells how a command goes: its progress, and in trouble the reason on stderr and an exit code for scripts."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import click
 
@@ -28,7 +28,6 @@ class Unusable(Exception):
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Prints an error with its remedy, and exits."""
     click.echo(message, err=True)
     sys.exit(code)
 
@@ -47,10 +46,7 @@ def storage_code(error: StorageError) -> int:
 
 @contextmanager
 def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
-    """Ends the command that fails within the block, with the reason and its code.
-
-    `stopped` is said after Ctrl-C, `in_use` if another process has the store open.
-    """
+    """Ends a command that fails within the block. `stopped` is said after Ctrl-C, `in_use` for a store in use."""
     try:
         yield
     except KeyboardInterrupt:
@@ -61,3 +57,29 @@ def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
         fail(f"{exc} {in_use}" if in_use and isinstance(exc, StoreInUse) else str(exc), storage_code(exc))
     except (Unusable, MemoryFault) as exc:
         fail(str(exc), EX_DATAERR)
+
+
+class Advance(Protocol):
+    """A callback that takes the number of entries just done, and perhaps the place of the work."""
+
+    def __call__(self, count: int, at: str = "", /) -> None: ...
+
+
+@contextmanager
+def progress(length: int, label: str, what: str) -> Iterator[Advance]:
+    """Yields a callback that moves a bar on a terminal, and elsewhere prints a line for every tenth."""
+    if sys.stderr.isatty():
+        with click.progressbar(
+            length=length, label=label, file=sys.stderr, item_show_func=lambda at: at or "", show_pos=True
+        ) as bar:
+            yield bar.update
+        return
+    done = 0
+
+    def advance(count: int, at: str = "", /) -> None:
+        nonlocal done
+        tenth, done = done * 10 // length, done + count
+        if done * 10 // length > tenth:
+            click.echo(f"{done} of {length} {what}", err=True)
+
+    yield advance

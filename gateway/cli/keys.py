@@ -84,7 +84,6 @@ def revoke(config_path: Path | None, number: int, person: str, agent: str | None
 def _at_store(
     config_path: Path | None, person: str, agent: str | None, act: Callable[[ApiKeys, Context], Awaitable[None]]
 ) -> None:
-    """Runs `act` with the keys of a person's store, or reports the reason why it can't."""
     config = loaded(config_path)
 
     async def done() -> None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gateway.cli.bar import Advance, progress
-from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, ending, fail, storage_code
+from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, Advance, ending, fail, progress, storage_code
 from gateway.cli.start import CONFIG, loaded, set_up_logs
 from memory.errors import StoreBusy, StoreUnwritable
 

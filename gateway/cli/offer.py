@@ -13,11 +13,11 @@ import httpx
 from pydantic import SecretStr
 
 from agents.agent import exchange
+from agents.budget import count_tokens
 from agents.llm import ChatMessage, ModelError, Request, ToolSpec
 from agents.providers.connect import connect
 from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 
 OLLAMA = "http://127.0.0.1:11434"
 #: Seconds for a server of one's own to list its models; longer would be felt at every start.
@@ -88,10 +88,7 @@ async def ollama_models(address: str) -> list[str]:
 
 
 async def context_of(model: ModelSpec) -> int | None:
-    """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say.
-
-    It is asked at the model's own address.
-    """
+    """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say."""
     parts = urlsplit(model.base_url)
     try:
         async with httpx.AsyncClient(timeout=_PATIENCE) as client:

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 #: The log of terminal chats, in the data folder.
 _CHAT_LOG = "chat.log"
 CONFIG = click.option(
-    "--config",
-    "config_path",
-    type=click.Path(path_type=Path),
-    help="Path of config.yaml (default: $REMORA_CONFIG, …).",
+    "--config", "config_path", type=click.Path(path_type=Path), help="Path of config.yaml (default: $REMORA_CONFIG, …)."
 )
 AGENT = click.option(
     "--agent", metavar="NAME", help="The agent, and with it the database; otherwise the default agent."
@@ -58,10 +55,7 @@ def pace() -> WorkPace:
 
 
 def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
-    """Ends the start: sets up the logs as configured and returns their file, or None for stderr. Crashes are redacted.
-
-    With `beside_chat` they go to a file of their own if they would appear on the terminal otherwise.
-    """
+    """Sets up the logs and returns their file, or None for stderr; `beside_chat` they never go to the terminal."""
     from gateway.ops import telemetry
     from memory.child import map_large_blocks
     from memory.text.secrets.redact import redact

@@ -64,8 +64,7 @@ async def agents(call: Call) -> None:
 async def dead(call: Call) -> None:
     number = f"[0-9]{{1,{_DIGITS}}}"
     await by_action(
-        call,
-        {"": ("", _list_dead), "purge": ("", _purge), "retry": (number, _send_again), "drop": (number, _drop)},
+        call, {"": ("", _list_dead), "purge": ("", _purge), "retry": (number, _send_again), "drop": (number, _drop)}
     )
 
 
@@ -138,10 +137,7 @@ async def reload(call: Call) -> None:
 
 
 def told_agents(texts: Texts, specs: Sequence[AgentSpec], *, default: str) -> str:
-    """Returns the agents, each with its models in the order of trying, its store, and the places where it answers.
-
-    People are counted and not named. `default` is the name of the agent that answers where no rule says otherwise.
-    """
+    """Returns the agents with their models in order, stores and places. People are counted and not named."""
     lines = [texts("agents.head")]
     for spec in specs:
         models = [f"{model.provider}/{model.model}" for model in spec.models if model.provider != "offline"]

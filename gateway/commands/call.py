@@ -22,8 +22,7 @@ from gateway.pipeline.delivery import RUN, pieces
 from gateway.pipeline.questions import holds_the_question
 from gateway.pipeline.store import Roster
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
-from gateway.wording.texts import CATALOGUE, Texts
+from gateway.wording.texts import CATALOGUE, Texts, part_of
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, UnknownFilter, UnreadFilter
@@ -41,10 +40,7 @@ EXCERPT = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """An answer with buttons under it, such as the choices of a question, or with files attached.
-
-    `reminder` is the id of the reminder that the answer is about.
-    """
+    """An answer with buttons under it or files attached; `reminder` is the id of the reminder that it is about."""
 
     text: str
     buttons: tuple[Button, ...] = ()
@@ -103,7 +99,6 @@ class Call:
 
     @property
     def administered(self) -> str:
-        """The channel `administers` as session keys name it."""
         return Place(channel=self.administers, chat="").session_key.partition(":")[0]
 
     async def say(self, text: str) -> None:
@@ -119,10 +114,7 @@ class Call:
         await self.do(change_and_say)
 
     async def do(self, change: Callable[[Edits], str | Asking], *, in_place: bool = False) -> None:
-        """Changes memory and answers with what `change` returns, as one transaction.
-
-        With `in_place` the answer to a press replaces the message whose button was pressed.
-        """
+        """Changes memory and answers, in one transaction. `in_place` replaces the message whose button was pressed."""
 
         def shown(edits: Edits) -> Sequence[Part]:
             reply = change(edits)
@@ -196,7 +188,6 @@ class Call:
         return phrases.quote(message, self.context, excerpt(message.text), language=self.texts.language)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
-        """Returns the reason why nothing was done to the memory called `short_id`."""
         return self.texts.refusal(excerpt(short_id), error)
 
     def usage_line(self) -> str:
@@ -204,10 +195,7 @@ class Call:
         return "\n".join([self.texts("command.usage", usage=self.usage), *tried])
 
     def button(self, label: str, command: str) -> Button | None:
-        """Returns a button that acts like typing `command`.
-
-        Returns None if the channel has no buttons or the command does not fit into one.
-        """
+        """Returns a button that acts like typing `command`; None if the channel has none or the command is too long."""
         data = f"{RUN}{command}"
         pressable = self.channel is not None and self.channel.capabilities.buttons
         return Button(label=label, data=data) if pressable and data.isascii() and len(data) <= 64 else None
@@ -252,7 +240,6 @@ class Command:
 
 
 def examples(texts: Texts, name: str) -> list[str]:
-    """Returns the lines with the examples of a command; none if it has no examples."""
     key = f"example.{name}"
     if key not in CATALOGUE[texts.language]:
         return []
@@ -260,6 +247,5 @@ def examples(texts: Texts, name: str) -> list[str]:
 
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:
-    """Returns `text` on one line, cut to at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -187,7 +187,6 @@ def told(call: Call, receipt: Receipt) -> str:
 
 
 def left_on_server(texts: Texts, receipt: Receipt) -> str:
-    """Returns the sentence about erased data that a database server still holds, and until when."""
     if receipt.backups_until is None:
         return texts("forget.scrubbed_server")
     return texts("forget.scrubbed_server_until", date=texts.date(receipt.backups_until))

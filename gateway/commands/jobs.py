@@ -37,7 +37,6 @@ async def jobs(call: Call) -> None:
 
 
 def next_line(call: Call) -> list[str]:
-    """Returns a line about the next night job of the agent that answers here, or no line if none is planned."""
     planned = () if call.nights is None else call.nights.planned([call.agent.spec.name])
     times = [(run.at, run.job) for run in planned if run.at is not None]
     if not times:
@@ -134,5 +133,4 @@ def _advice(error: str) -> str:
 
 
 def _or(texts: Texts, key: str, otherwise: str) -> str:
-    """Returns the catalogue's text for `key`, or `otherwise` if it has none."""
     return texts(key) if key in CATALOGUE[texts.language] else otherwise

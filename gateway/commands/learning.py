@@ -11,10 +11,7 @@ _FAILURES = frozenset({"model_failed", "TimeoutError", "unreadable_answer"})
 
 
 async def switch(call: Call, _rest: str, *, on: bool) -> None:
-    """Switches learning from this session on or off.
-
-    In a group the switch holds for all members, so only an admin may set it.
-    """
+    """Switches learning from this session on or off; in a group, for all members, so only an admin may."""
     if not call.agent.spec.memory.enabled:
         await call.say(call.texts("memory.off"))
         return
@@ -47,10 +44,7 @@ async def status(call: Call, _rest: str) -> None:
 
 
 def standing(call: Call, status: Status) -> list[str]:
-    """Returns the state of learning in this session as lines.
-
-    The lines tell whether anything is learned, what waits, what went wrong, and the tokens learning took today.
-    """
+    """Returns lines: whether anything is learned, what waits, what went wrong, and the tokens that it took today."""
     texts, reading = call.texts, status.reading
     if not call.agent.spec.memory.enabled:
         return [texts("memory.off")]

@@ -103,7 +103,6 @@ def _came_alone(call: Call, memory: Memory) -> str:
 
 
 def _set_aside(call: Call, shown: Shown) -> str:
-    """Returns the text saying that a memory is archived and, as far as it is known, why."""
     if shown.made_into:
         return call.texts("night.aside.merged", ids=ids_of(call, shown.made_into))
     if shown.set_aside_by is not None and shown.set_aside_by.job == "decay":

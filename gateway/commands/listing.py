@@ -9,7 +9,7 @@ from typing import Final
 from gateway.actions.memory import kinds
 from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
-from gateway.wording.parts import ListedPart, part_of
+from gateway.wording.texts import ListedPart, part_of
 from memory.browse.browse import LISTED
 from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares
@@ -30,7 +30,6 @@ _HARDLY = 0.1
 
 
 async def show_list(call: Call, rest: str) -> None:
-    """Shows the list that `rest` asks for: it names a part, filters, a page, or any of them."""
     asked = await call.filters(rest)
     if asked is None:
         return
@@ -90,7 +89,6 @@ async def list_page(call: Call, page: int, part: ListedPart | None = None, filte
 
 
 def _next(filters: Filters, asked: str, page: int) -> str:
-    """Returns the text to type for a page: its number follows the words, and filters come last."""
     if not filters.given:
         return f"{asked} {page}".strip()
     return replace(filters, words=f"{filters.words} {page}".strip()).written
@@ -124,7 +122,6 @@ def _grouped(call: Call, rows: Sequence[Memory], counts: Mapping[tuple[Kind, str
 
 
 async def search_page(call: Call, query: str, page: int = 1) -> None:
-    """Shows one page of the hits for a query; filters without words ask for a list."""
     asked = await call.filters(query)
     if asked is None:
         return

@@ -17,8 +17,7 @@ from gateway.actions.memory import MASK, NothingKept, syntax, typed
 from gateway.commands import learning, lines, listing, night, pages, why
 from gateway.commands.call import Asking, Call, excerpt
 from gateway.pipeline.delivery import shows
-from gateway.wording.parts import means
-from gateway.wording.texts import REFUSALS
+from gateway.wording.texts import REFUSALS, means
 from memory import keys
 from memory.browse.shown import Shown
 from memory.chat.edits import Edits
@@ -200,10 +199,7 @@ def _said(call: Call, memory: Memory) -> str:
 
 
 async def _export(call: Call, rest: str) -> None:
-    """Sends the memory here as files for the asker alone: in private their own, in a group the group's.
-
-    In a group only an admin may export everybody's messages, as some are older than the asker's membership.
-    """
+    """Sends the memory here as files for the asker alone. In a group only an admin may ask for everybody's messages."""
     texts = call.texts
     if rest and not means(rest, "transcript"):
         await call.say(call.usage_line())

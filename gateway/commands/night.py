@@ -60,7 +60,6 @@ async def show_run(call: Call, typed: str) -> None:
 
 
 async def undo(call: Call, typed: str) -> None:
-    """Undoes a run, as far as nobody has changed its rows since."""
     if not _may(call):
         await call.say(call.texts("night.admins"))
         return
@@ -87,10 +86,7 @@ async def undo(call: Call, typed: str) -> None:
 
 
 async def preview(call: Call, typed: str) -> None:
-    """Shows what a job would do here now.
-
-    If the job needs a model, the model is asked, and the tokens it took are shown.
-    """
+    """Shows what a job would do here now; a job with a model asks it, and the tokens that took are shown."""
     (job, page), jobs = _paged(typed.lower()), call.memory.jobs
     if not _may(call):
         await call.say(call.texts("night.admins"))

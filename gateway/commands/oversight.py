@@ -173,7 +173,6 @@ async def _answer(
 
 
 def _said(memory: Memory) -> str:
-    """Returns a memory on one line, for a reader whom it is not about."""
     about = memory.subject or memory.subject_name or ""
     words = f"{memory.key}: {memory.value}"
     return " ".join((f"{about}: {words}" if about else words).split())

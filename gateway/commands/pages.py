@@ -49,11 +49,7 @@ def turned(data: str) -> PageTurn | None:
 
 
 def turning(call: Call, kind: List, asked: str, *, page: int, pages: int) -> tuple[Button, ...]:
-    """Returns the buttons ‹ 2/5 ›, as far as there are such pages.
-
-    Returns no buttons if there is only one page, if the channel has no buttons, or if `asked` does not fit into a
-    button.
-    """
+    """Returns the buttons ‹ 2/5 › as far as there are such pages; none if the channel or `asked` allows none."""
     packed = asked if kind == "list" else _packed(asked)
     if pages < 2 or packed is None or call.channel is None or not call.channel.capabilities.buttons:
         return ()
@@ -74,7 +70,6 @@ def beyond(call: Call, page: int, pages: int) -> str:
 
 
 async def show(call: Call, lines: Sequence[str], buttons: Sequence[Button] = ()) -> None:
-    """Shows a page; after a press it replaces the page before."""
     await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=tuple(buttons)), in_place=True)
 
 
@@ -83,7 +78,6 @@ def buttons(*made: Button | None) -> tuple[Button, ...]:
 
 
 def _packed(query: str) -> str | None:
-    """Returns a query encoded for a button's data; None when it is too long."""
     if len(query) > _QUERY_BYTES:
         return None
     written = query.encode("utf-8", "surrogatepass")

@@ -52,11 +52,7 @@ async def link(call: Call) -> None:
 
 
 async def bare_code(call: Call) -> bool:
-    """Takes a message that holds only an open code, as `/link` does; False when the message is ordinary talk.
-
-    Giving a code this way counts as a try like any other. In a group there is nothing to guess: a right code is void
-    as soon as it is said there.
-    """
+    """Takes a message that holds only an open code, as `/link` does and as a try; False for ordinary talk."""
     code, privacy = None if call.inbound.forwarded else code_in(call.inbound.text), call.memory.privacy
     if code is None:
         return False
@@ -92,10 +88,7 @@ async def _give(call: Call, code: str) -> None:
 
 
 def _lapsed(call: Call, linking: Linking) -> str:
-    """Returns a line about an earlier link that nobody answered in time, else "".
-
-    The line is told once, with the next command: no clock sends it.
-    """
+    """Returns a line about an earlier link that nobody answered in time, else "". The next command tells it once."""
     return f"{call.texts('link.lapsed')}\n" if linking.lapsed(asked=JOIN, waiting=LINK) else ""
 
 
@@ -206,7 +199,6 @@ async def answer_unlink(call: Call, question: Question, taken: str) -> None:
 
 
 def numbered(call: Call, accounts: Sequence[Account]) -> str:
-    """Returns accounts as a numbered list; the account in use is marked."""
     lines = []
     for number, each in enumerate(accounts, 1):
         mark = call.texts("account.this") if each.id == call.context.speaker.id else ""
@@ -215,7 +207,6 @@ def numbered(call: Call, accounts: Sequence[Account]) -> str:
 
 
 async def _act(call: Call, take: Callable[[Linking], list[Note]], *, wake: Sequence[str]) -> None:
-    """Carries out the answer to a question, and sends the messages for other sessions."""
     edits = call.pressed_on if call.on_question else None
     await call.memory.privacy.act(call.context, call.inbox_id, take, edits=edits)
     for session_key in wake:
@@ -238,7 +229,6 @@ def _here(call: Call, text: str, pressed: Sequence[Button] = ()) -> Note:
 
 
 def _there(session_key: str, text: str, pressed: Sequence[Button] = ()) -> Note:
-    """Returns a short plain message for another session, whose channel need not be running."""
     return Note(
         pieces=(Part(text=text, buttons=tuple((button.label, button.data) for button in pressed)),), to=session_key
     )

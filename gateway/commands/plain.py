@@ -113,11 +113,7 @@ def _plainly(text: str) -> str:
 
 
 async def offer(call: Call, request: PlainRequest) -> bool:
-    """Offers to forget what the request can refer to; False if there is nothing, and the words are ordinary talk.
-
-    "Wrong" can refer only to memories that the answer quoted, without a model also to those that it says it noted: any
-    other statement is between the person and the model.
-    """
+    """Offers to forget what the request can refer to; False if there is nothing, and the words are ordinary talk."""
     if request.kind == "unkept":
         # A request is no message of the talk, so nothing of it is written down.
         await call.say(call.texts("plain.unkept"))

@@ -203,7 +203,6 @@ def _copies(call: Call) -> str:
 
 
 def _until(call: Call) -> list[str]:
-    """Returns lines telling how long words, backups, exports and left chats are kept, and when a talk begins anew."""
     texts, keeping, session = call.texts, call.memory.keeping, call.agent.spec.session
     words = texts("privacy.until") if keeping.transcript_days is None else ""
     exports = "privacy.exports" if keeping.export_days is None else "privacy.exports_days"
@@ -226,7 +225,6 @@ def _place(model: ModelSpec) -> str:
 
 
 def _model(call: Call) -> str:
-    """Returns a line naming the models that get the words, in the order in which they are tried."""
     spec = call.agent.spec
     models = [f"{model.model} ({_place(model)})" for model in spec.models if model.provider != "offline"]
     reading = [

@@ -11,8 +11,7 @@ from typing import Final
 
 from gateway.commands.call import Call, excerpt
 from gateway.commands.memory import keep
-from gateway.wording.parts import means
-from gateway.wording.texts import Texts, spoken
+from gateway.wording.texts import Texts, means, spoken
 from languages import LANGUAGES, Language, part
 from memory.browse.browse import FilledSlot
 from memory.chat.edits import Edits
@@ -84,7 +83,6 @@ async def _show(call: Call) -> None:
 
 
 def _value(call: Call, slot: FilledSlot) -> str:
-    """Returns a slot's value; in sentences, if it would name the keys of the facts it was made of."""
     value = " ".join(slot.memory.value.split())
     bare = {" ".join(memory.value.split()) for memory in slot.made_of}
     if slot.memory.kind != "profile" or bare >= set(value.split("; ")):

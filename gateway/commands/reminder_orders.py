@@ -34,10 +34,7 @@ class Meant:
 
 
 def may_order(said: str) -> bool:
-    """Returns whether words may order something of reminders though the bot did not speak of one last.
-
-    Where the words don't show their language, that of earlier ones decides, which is not known here.
-    """
+    """Returns whether words may order something of reminders though the bot did not speak of one last."""
     language = told_by(said)
     return language not in LANGUAGES or any(reminder_orders(said, language=language))
 

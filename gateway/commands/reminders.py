@@ -72,10 +72,7 @@ async def remind(call: Call) -> None:
 
 
 async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
-    """Lists, cancels, ends, puts off or changes the reminder that plain words mean; False if they order nothing.
-
-    `certain` says that the words are known to be about reminders.
-    """
+    """Does what plain words order of reminders, False if nothing; `certain`: they are known to be about reminders."""
     meant = await reminder_orders.meant(call, said, certain=certain)
     if meant is None:
         return False
@@ -101,7 +98,6 @@ async def _requested(call: Call, said: str, reading: Reading | Unclear, *, priva
 
 
 async def requested(call: Call, reading: Reading | Unclear, *, private: bool = False) -> None:
-    """Sets the reminder that was read from plain words, or asks for the part that could not be read."""
     if unfit := _unfit(call, reading.what):
         await call.say(unfit)
     elif isinstance(reading, Unclear):
@@ -156,7 +152,6 @@ async def _with(
 
 
 async def told_when(call: Call, question: Question) -> str | None:
-    """Returns the answer that a typed text gives to the question for a time; None if it is talk of something else."""
     if asks_reminder(call.inbound.text, language=call.texts.language):
         return None
     if _time_alone(call) is not None:
@@ -291,13 +286,7 @@ async def _add_each(call: Call, readings: Sequence[Reading], *, private: bool) -
 
 
 def _made(
-    call: Call,
-    edits: Edits,
-    text: str,
-    due: ReminderTimes | None,
-    *,
-    private: bool,
-    kind: ReminderKind = "reminder",
+    call: Call, edits: Edits, text: str, due: ReminderTimes | None, *, private: bool, kind: ReminderKind = "reminder"
 ) -> Reminder | str:
     """Adds a reminder; returns the answer that there are too many if there are."""
     try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from gateway.commands import jobs, keys, learning
 from gateway.commands.call import Call, excerpt
 from gateway.commands.why import NO_MODEL
-from gateway.pipeline import allowance
-from gateway.wording.parts import means
-from gateway.wording.texts import Texts
+from gateway.pipeline import limits
+from gateway.wording.texts import Texts, means
 from memory.chat.edits import Edits
 from memory.chat.stats import Status, Used
 from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
@@ -61,19 +60,13 @@ async def undo(call: Call) -> None:
 
 
 def _turn(call: Call) -> int | None:
-    """Returns the id of the turn that a button was made for, else None.
-
-    Pressed later or by another person, the button must not mean another turn.
-    """
+    """Returns the turn that a button was made for, else None: later, or by another person, it must not mean another."""
     given = call.arguments.strip()
     return int(given[:18]) if given.isdecimal() else None
 
 
 async def model(call: Call) -> None:
-    """Shows the agent's models in the order in which they are asked here, or puts another of them first.
-
-    In a group only admins choose, because everybody there gets the chosen model's answers.
-    """
+    """Shows the agent's models in order, or puts another first. In a group only admins choose: it holds for all."""
     texts, wanted = call.texts, call.arguments.strip()
     names = [f"{model.provider}/{model.model}" for model in call.agent.spec.models if model.provider != "offline"]
     first = call.context.session.chosen_model
@@ -127,10 +120,7 @@ async def compact(call: Call) -> None:
 
 
 async def agent(call: Call) -> None:
-    """Shows which agent answers here, or lets another agent of the same database answer.
-
-    In a group only admins choose, because everybody there gets the chosen agent's answers.
-    """
+    """Shows which agent answers here, or lets another one answer. In a group only admins choose: it holds for all."""
     texts, wanted, roster = call.texts, call.arguments.strip(), call.roster
     now, names = call.agent.spec.name, roster.beside(call.agent.spec.name)
     named = next((name for name in (*names, _BY_RULES) if name.casefold() == wanted.casefold()), None)
@@ -154,12 +144,11 @@ async def agent(call: Call) -> None:
 
 
 async def usage(call: Call) -> None:
-    """Shows the rest of the day's allowance and the usage of model calls here; to admins also that everywhere."""
     spec = call.agent.spec
     lines = []
     if spec.allowance.portions and not call.agent.offline:
         spending = await call.memory.stats.spending(call.context, spec.timezone)
-        lines += allowance.lines(spec.allowance, spending, call.texts)
+        lines += limits.allowance_lines(spec.allowance, spending, call.texts)
     for where in ("here", "everywhere") if call.admin else ("here",):
         for days in (1, 30):
             used = await call.memory.stats.usage(call.context, days=days, everywhere=where == "everywhere")
@@ -218,7 +207,6 @@ async def status(call: Call) -> None:
 
 
 def _meaning(texts: Texts, standing: Status) -> str:
-    """Returns lines about search by meaning: its models, and the number of vectors made."""
     if standing.embedding is None:
         return texts("status.words_only")
     embedding = standing.embedding

@@ -36,7 +36,6 @@ _LOOKING = frozenset({"show", "history"})
 async def completions(
     store: Service, context: Context, texts: Texts, name: str, typed: str, arguments: str
 ) -> Sequence[Suggestion]:
-    """Returns completions for the command `name`, best first; see `gateway.commands.suggestions`."""
     action = arguments.partition(" ")[0].lower()
     typed = " ".join(typed[:EXCERPT].split())
     if name == "profile":

@@ -53,10 +53,7 @@ _COMMAND = re.compile(r"/([^\W\d_][\w\u0300-\u036f\u3099\u309a]{0,31})(?:\s+([\s
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """Returns ("name", "arguments") when `text` is a command, else None. A path like /usr/bin is no command.
-
-    A name with letters that look like those of a command, such as the Kelvin sign, is another name.
-    """
+    """Returns ("name", "arguments") of a command, else None. Neither /usr/bin nor a look-alike (Kelvin sign) is one."""
     match = _COMMAND.fullmatch(text.strip())
     if match is None:
         return None
@@ -66,10 +63,7 @@ def parse(text: str) -> tuple[str, str] | None:
 
 
 def given(inbound: Inbound) -> tuple[str, str] | None:
-    """Returns the command, with its arguments, that a person typed or pressed a button for; None for anything else.
-
-    A forwarded command does not count: another person typed it, if anybody did.
-    """
+    """Returns the command that a person typed or pressed; None for anything else, also for a forwarded command."""
     if inbound.task is not None:
         return None
     if inbound.pressed is not None:
@@ -82,7 +76,6 @@ def find(name: str) -> Command | None:
 
 
 def specs(language: Language) -> list[CommandSpec]:
-    """Returns all commands as channels offer them, in `language` and with translations into the others."""
     texts = Texts(language)
     return [
         CommandSpec(
@@ -110,10 +103,7 @@ def _translated(key: str) -> Mapping[str, str]:
 
 
 def unknown(name: str, texts: Texts) -> str:
-    """Returns the answer to a command that does not exist; it names the nearest command that everybody may use.
-
-    People type what they want in their own words, such as /vergessen, which the catalogue lists for each language.
-    """
+    """Returns the answer to a command that does not exist. People may also type their own words, such as /vergessen."""
     words = dict(word.split(":") for word in texts("command.words").split())
     meant = {fold(word): command for word, command in words.items()}
     meant |= {command.name: command.name for command in TABLE if not command.admin}
@@ -139,12 +129,7 @@ async def run(call: Call, name: str) -> None:
 async def suggestions(
     store: Service, context: Context, texts: Texts, name: str, option: str, typed: str, arguments: str = ""
 ) -> Sequence[Suggestion]:
-    """Returns completions for `option` of the command `name`, best first.
-
-    Ids come with the text of their memory; other options have other values. `typed` may be the beginning of an id or
-    words of the memory; among equals the newest come first. Only memories the person could act on are offered.
-    `arguments` is everything typed after the command so far.
-    """
+    """Returns completions for `option` of a command, best first: only memories that the person could act on."""
     command = find(name)
     if command is None or not any(each.name == option and each.suggests for each in command.options):
         return ()
@@ -170,7 +155,6 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def _ask_again(call: Call, question: Question, taken: str) -> None:
-    """Asks for one of the choices. An unclear answer is asked about once; then the person is taken to have moved on."""
     words = " / ".join(call.texts(name) for name in question.choices)
     again = questions.buttons(question, call.texts, alone=True)
 

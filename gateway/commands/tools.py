@@ -11,8 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from agents.foreign import CHANGED, ForeignTool, ToolSource
-from agents.tools import JsonObject, ToolError
+from agents.tools import CHANGED, ForeignTool, JsonObject, ToolError, ToolSource
 from gateway.commands.call import Call, by_action, excerpt
 from memory.store.questions import Question
 
@@ -54,7 +53,6 @@ def _told(call: Call, source: ToolSource, found: Sequence[ForeignTool]) -> list[
 
 
 async def _accept(call: Call, typed: str) -> None:
-    """Takes changed tools that were shown under the code behind their name; shows them otherwise."""
     name, code = [*typed.split(maxsplit=1), ""][:2]
     source = next((each for each in call.agent.sources if each.name == name), None)
     if not (call.admin or call.trusted):
@@ -101,7 +99,6 @@ def _schema(tool: ForeignTool) -> str:
 
 
 def _differing(was: str, now: str) -> list[str]:
-    """Returns both texts without what they begin and end with alike, but for some characters around the difference."""
     head = _alike(was, now)
     tail = _alike(was[head:][::-1], now[head:][::-1])
     start, end = max(0, head - _AROUND), max(0, tail - _AROUND)

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from gateway.wording.parts import means
+from gateway.wording.texts import means
 from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.score import ScorePart
@@ -47,10 +47,7 @@ async def explain(call: Call) -> None:
 
 
 def _in_short(call: Call, why: Why) -> list[str]:
-    """Returns a line for each of the memories and messages that matter most, and how to see the rest.
-
-    An answer without a model rests only on the memories that it tells.
-    """
+    """Returns a line for each memory and message that matters most, and how to see the rest."""
     used = _placed(why, "recalled")
     looked_at = [*used, *_placed(why, "known", profile=False), *_placed(why, "known", profile=True)]
     if not any(spent.model == NO_MODEL for spent in why.spent):
@@ -106,7 +103,6 @@ def _is_profile(named: Memory | Message | None) -> bool:
 
 
 def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message | None) -> list[str]:
-    """Returns lines about one memory or message that entered the reply: its text, how it was found, and its source."""
     texts = call.texts
     if named is None:
         return [texts("why.forgotten")]
@@ -137,7 +133,6 @@ def _reason(call: Call, why: Why, entry: RecalledEntry, named: Memory | Message 
 
 
 def _outdated(call: Call, why: Why, memory: Memory) -> str:
-    """Returns the end of a memory that entered the reply and no longer holds, and the memory that replaced it."""
     if memory.valid_until is None:
         return ""
     until, now = call.texts.date(memory.valid_until), why.replaced_by.get(memory.id)
@@ -165,7 +160,6 @@ def telling_parts(entry: RecalledEntry) -> list[tuple[ScorePart, float]]:
 
 
 def _costs(call: Call, spent: Sequence[Spent]) -> list[str]:
-    """Returns lines with the tokens and cost of the models for the reply, or a line saying that no model was used."""
     rows = []
     for used in spent:
         if used.model == NO_MODEL:

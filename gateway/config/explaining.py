@@ -78,7 +78,6 @@ def fix_of(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> s
 
 
 def instead_of(model: type[BaseModel], path: KeyPath) -> str:
-    """Returns the fix for an unknown option: the nearest option here, the same option elsewhere, or all known here."""
     word = str(path[-1])
     section = rule_of(model, path[:-1])[0] if path[:-1] else model
     here = list(section.model_fields)

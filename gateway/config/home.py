@@ -33,10 +33,7 @@ class Choices:
 
 
 def make(folder: Path, choices: Choices, check: Callable[[Path], object]) -> list[Path]:
-    """Makes the missing files in `folder` and returns their paths. `check` gets the config.yaml at the end.
-
-    Raises `OSError`, and whatever `check` raises; nothing stays behind then.
-    """
+    """Makes the missing files in `folder` and returns their paths. If `check` of the config raises, none stays."""
     made: list[Path] = []
     env_file = folder / ".env"
     kept = env_file.read_bytes() if env_file.exists() else None

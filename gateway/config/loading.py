@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_origin
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
 
-from agents import foreign, plugins, skills
+from agents import plugins, skills, tools
 from agents.spec import AGENT_NAME, LONGEST_PERSONA, REFUSED, AgentSpec
 from channels.base import Place
 from gateway.config.explaining import fix_of, instead_of, rule_of
@@ -257,7 +257,6 @@ class _Loader:
         return settings
 
     def agents(self, folder: Path) -> list[_Agent]:
-        """Returns the agents in `folder`, or the shipped agent if it holds none."""
         try:
             files = sorted(folder.iterdir()) if folder.exists() else []
         except (OSError, ValueError) as error:
@@ -299,10 +298,7 @@ class _Loader:
             if agent.name in RESERVED_AGENT_NAMES:
                 words = ", ".join(sorted(RESERVED_AGENT_NAMES))
                 self._report(
-                    agent.read,
-                    ("name",),
-                    "is a word that commands already use",
-                    f"choose a name other than {words}",
+                    agent.read, ("name",), "is a word that commands already use", f"choose a name other than {words}"
                 )
             other = first.setdefault(agent.name, agent)
             if other is not agent:
@@ -329,10 +325,10 @@ class _Loader:
         for agent in agents:
             if agent.spec is None:
                 continue
-            if agent.spec.mcp and not foreign.installed():
-                fix = f"install it: {foreign.INSTALL}"
+            if agent.spec.mcp and not tools.installed():
+                fix = f"install it: {tools.INSTALL}"
                 self._report(agent.read, ("mcp",), "needs a package that is not installed", fix, show=False)
-            for name in foreign.missing_tools(agent.spec.own_tools, folder / "tools"):
+            for name in tools.missing_tools(agent.spec.own_tools, folder / "tools"):
                 fix = f"write {folder / 'tools' / name}.py, or remove it from own_tools"
                 self._report(agent.read, ("own_tools",), f"names {name}, which is not there", fix, show=False)
             for name in agent.spec.skills:
@@ -397,7 +393,6 @@ class _Loader:
                 self._report(self._main, (*here, "webhook"), message, fix, show=False)
 
     def check_api(self, settings: Settings) -> None:
-        """Reports an API without a server, one that others reach by a name it does not know, and keys given twice."""
         api, http = settings.api, settings.http
         if not api.enabled or not (self._sound("api") and self._sound("http")):
             return
@@ -477,10 +472,7 @@ class _Loader:
             self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
 
     def _sound(self, option: str) -> bool:
-        """Returns whether a top-level option is correct in config.yaml or absent from it.
-
-        Only then can it be checked further.
-        """
+        """Returns whether a top-level option is correct or absent, so that it can be checked further."""
         if self._main is None:
             return True
         data = self._main.document.data
@@ -602,10 +594,7 @@ class _Loader:
         self.problems.append(Problem(file=self._env_file, line=line, key="", value=None, message=message, fix=fix))
 
     def _bytes(self, path: Path) -> bytes | None:
-        """Returns the file's bytes, cut just above the accepted size.
-
-        Returns None when the file can't be read, and notes the problem.
-        """
+        """Returns the file's bytes, cut just above the accepted size; None, and a problem, when it can't be read."""
         try:
             if path.is_dir():
                 fix = "remove the folder, or name another file"

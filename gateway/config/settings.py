@@ -195,10 +195,7 @@ class DiscordSettings(KnownBot):
 
 
 class OtherSettings(AnyBot):
-    """A bot on a platform whose channel another installed package brings (docs/extending.md).
-
-    `options` are the channel's own.
-    """
+    """A bot on a platform whose channel another installed package brings (docs/extending.md)."""
 
     platform: str = Field(pattern=AGENT_NAME, description="the name under which the package offers its channel")
     options: dict[str, Any] = Field(
@@ -323,15 +320,11 @@ class ApiSettings(Section):
     concurrent: Whole = whole(4, "requests", 1, 100)
 
     def host(self) -> str:
-        """Returns the host in `url`, without its port; "" without a `url`."""
         return (urlsplit(self.url).hostname or "") if self.url else ""
 
 
 class LimitSettings(Section):
-    """Bounds on turns and messages.
-
-    Of a message longer than `message_chars`, head and tail are kept and shown to the model.
-    """
+    """Bounds on turns and messages."""
 
     message_chars: ClassVar[int] = 32_000
 
@@ -453,10 +446,7 @@ class EmbeddingSettings(ModelServer):
 
 
 class RerankSettings(ModelServer):
-    """A server that reranks the `top_n` best findings, through the API of Jina, Cohere and others.
-
-    After `timeout` seconds the order stays as it is, so that nobody waits for it.
-    """
+    """A server that reranks the `top_n` best findings, through the API of Jina, Cohere and others."""
 
     top_n: ClassVar[int] = 8
     timeout: ClassVar[float] = 1.5

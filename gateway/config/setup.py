@@ -44,10 +44,7 @@ def short_config(data_dir: str = "data") -> str:
 
 
 def keep_token(env_file: Path, name: str, token: str) -> None:
-    """Writes `name`=`token` into `env_file` and keeps its other lines. Only its owner may read it afterwards.
-
-    Raises `OSError`.
-    """
+    """Writes `name`=`token` into `env_file`, keeps its other lines, and closes it to others. Raises `OSError`."""
     file = env_file.resolve()  # a link stays a link
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():

@@ -93,10 +93,7 @@ def parse(raw: bytes, *, file: Path, variables: Mapping[str, str], env_file: Pat
 
 
 def key_text(path: KeyPath) -> str:
-    """Returns a path as a person writes it: `("models", 0, "key")` is `models[0].key`.
-
-    Keys with unusual characters are quoted, secrets masked.
-    """
+    """Returns a path as people write it: `models[0].key`, with unusual characters quoted and secrets masked."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -158,10 +155,7 @@ _SYNTAX: tuple[tuple[str, str, str], ...] = (
     ("while scanning an anchor", "a value starts with '&'", _QUOTES),
     ("tag", "a value starts with '!'", _QUOTES),
 )  # fmt: skip
-_OTHER_SYNTAX = (
-    "this is not valid YAML",
-    "check the indentation, quotes and brackets of this line and the one above",
-)
+_OTHER_SYNTAX = ("this is not valid YAML", "check the indentation, quotes and brackets of this line and the one above")
 
 
 class _UnreadableError(Exception):

@@ -81,11 +81,7 @@ def is_public(address: str) -> bool:
 
 
 def is_named(address: str, texts: Iterable[str]) -> bool:
-    """Returns whether an address stands in one of the texts: the same host, path and query.
-
-    The scheme, `www.`, a last slash and the part behind # make no difference, so a host that is named by itself counts
-    as its first page.
-    """
+    """Returns whether an address stands in one of the texts, but for its scheme, `www.`, a last slash and its #."""
     try:
         wanted = _parsed(address)
     except NotFetched:

@@ -54,7 +54,6 @@ class Fetched:
 
 
 async def look_up(host: str) -> Sequence[str]:
-    """Returns the IP addresses of a host as this system knows them."""
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -188,7 +187,6 @@ class _Guard(httpcore.AsyncNetworkBackend):
 
 
 def _joined(url: httpx.URL, location: str) -> str:
-    """Returns the address that a redirect leads to."""
     try:
         # Some servers send bytes that no address may hold; they mean UTF-8.
         return str(url.join(location.encode("latin-1").decode("utf-8", "replace")))

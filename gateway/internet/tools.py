@@ -15,9 +15,8 @@ from typing import Final
 
 from pydantic import BaseModel, Field, field_validator
 
-from agents import marks
 from agents.llm import ChatMessage
-from agents.marks import one_line
+from agents.prompt import one_line, outside
 from agents.tools import Tool, ToolError
 from gateway.internet.addresses import NotFetched, is_named
 from gateway.internet.pages import Pages
@@ -74,10 +73,7 @@ class Web:
 
 @dataclass(slots=True, kw_only=True)
 class WebTools:
-    """The tools of one turn. `named` are the texts in which people may have named addresses.
-
-    `used` tells whether the turn has read the web, or tried to.
-    """
+    """The tools of one turn; people may have named addresses in `named`. `used`: the web was read, or tried."""
 
     web: Web
     named: Sequence[str]
@@ -107,10 +103,7 @@ class WebTools:
         return tuple(offered[name] for name in names if name in offered)
 
     def may_ask(self, arguments: FetchArguments) -> bool:
-        """Returns whether the person is to be asked about an address: one question a turn, and none after reading.
-
-        Raises `ToolError` for one that is never fetched.
-        """
+        """Returns whether to ask about an address: once a turn, never after reading. Raises `ToolError`."""
         try:
             self.web.reach.check(arguments.url)
         except NotFetched as exc:
@@ -175,12 +168,9 @@ def naming(messages: Iterable[Message]) -> list[str]:
 
 
 def left_out(traffic: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Returns a turn's traffic as history keeps it: pages that were read are reduced to their addresses.
-
-    So a page enters one answer, and is not read as history when the person goes on talking.
-    """
+    """Returns traffic as history keeps it: a page that was read enters one answer, then only its address stays."""
     return [
-        replace(message, content=marks.outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
+        replace(message, content=outside(_ORIGIN, "\n".join([_LEFT_OUT, *_links(message.content)])))
         if message.role == "tool" and _holds_words(message.content)
         else message
         for message in traffic
@@ -196,5 +186,5 @@ def _links(told: str) -> list[str]:
 
 
 def _is_web(told: str) -> bool:
-    """Returns whether a tool's result is from the web: nothing else can begin so (`agents/marks.py`)."""
-    return told.startswith(marks.outside(_ORIGIN, "").splitlines()[0])
+    """Returns whether a tool's result is from the web: nothing else can begin so (`agents/prompt.py`)."""
+    return told.startswith(outside(_ORIGIN, "").splitlines()[0])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
-from memory.loops import reason_of
+from memory.child import trim
+from memory.loops import Loops, reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -36,3 +37,18 @@ async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+#: Seconds between two times.
+_EVERY: Final = 600.0
+
+
+async def trimming(loops: Loops, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Returns freed memory every ten minutes. Never ends."""
+    effect = "The process keeps memory that it doesn't need."
+    await loops.run("trimming", _trimmed, effect=effect, sleep=sleep)
+
+
+async def _trimmed() -> float:
+    await asyncio.to_thread(trim)
+    return _EVERY

@@ -248,16 +248,9 @@ class _Connection(web.RequestHandler):
             self._wait()  # the connection is closed only when the last bytes are read
 
     def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answers what is no request of HTTP. aiohttp would log it, and repeat its words in the answer.
-
-        Raises `ConnectionError` if an answer has begun already, since a second one can't follow on its wire.
-        """
+        """Answers what is no request of HTTP, without a log. Raises `ConnectionError` if an answer has begun."""
         if request.writer.output_size > 0:
             raise ConnectionError
         response = web.Response(status=status, text="This is no request that can be read here.\n", headers=ALWAYS)

@@ -27,7 +27,6 @@ class Stores:
 
     @classmethod
     def of(cls, config: Config, default: str) -> Stores:
-        """Returns the databases of `config`; `default` is that of agents that name none."""
         settings = config.settings.backup
         return cls(
             folder=config.data_dir,

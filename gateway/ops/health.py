@@ -70,10 +70,7 @@ class LoopReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The state of the process. Every reason is a sentence for the operator; without reasons all is well.
-
-    `stall` is the longest stall of the event loop in the last five minutes.
-    """
+    """The state of the process. Every reason is a sentence for the operator; `stall` is the longest of five minutes."""
 
     reasons: tuple[str, ...]
     channels: Mapping[str, ChannelReport]

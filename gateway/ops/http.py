@@ -287,14 +287,12 @@ def in_words(texts: Texts, status: int, error_id: str = "") -> str:
 
 
 def crashed(error: Exception, request: web.BaseRequest) -> str:
-    """Logs an error that nobody expected, without its text. Returns the id by which the line is found."""
     error_id = secrets.token_hex(4)
     log.error("http.crashed", id=error_id, path=request.path[:200], code=type(error).__name__, places=places(error))
     return error_id
 
 
 def _at_hook(hook: Hook, request: web.BaseRequest) -> Admission | web.Response:
-    """Returns how a delivery goes on, which only its platform can make."""
     headers = {name.lower(): value for name, value in request.headers.items()}
     if request.method != "POST":
         return web.Response(status=405, headers={"Allow": "POST"})

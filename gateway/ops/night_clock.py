@@ -1,7 +1,7 @@
 """The clock of the night jobs: one worker per store, woken at the agents' times, runs the jobs that are due.
 
-Invariants: APScheduler only wakes. Only the record of runs decides what is due, so a wake too many, too late or
-missing changes only when a job runs. The jobs of a store run one after the other in the order of the night, and a job
+Invariants: time only wakes. Only the record of runs decides what is due, so a wake too many, too late or missing
+changes only when a job runs. The jobs of a store run one after the other in the order of the night, and a job
 that fails holds up no other. In the first seconds after a start people talk undisturbed. On a damaged store nothing
 runs. A run that is stopped in the middle goes on at the next start.
 """
@@ -38,8 +38,8 @@ _LOOP: Final = "nights"
 _SETTLED: Final = 30.0
 #: Seconds after which a run is handed on again if the store has failed.
 _AGAIN: Final = 5.0
-#: Minutes after which a worker checks by itself what is due: nothing wakes it after the machine slept or its clock was
-#: changed.
+#: Minutes after which a worker looks even if nothing is due by then: the machine may have slept, or its clock may have
+#: been set.
 _LOOKS: Final = 10
 
 
@@ -95,15 +95,9 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
 
 
 class Worker:
-    """Runs the night jobs of one store. `work` is its main loop; call `wake` when something may be due."""
+    """Runs the night jobs of one store. `work` is its main loop; `renew` and `ask` wake it."""
 
-    def __init__(
-        self,
-        memory: Service,
-        agents: Sequence[Timetable],
-        *,
-        now: Callable[[], int],
-    ) -> None:
+    def __init__(self, memory: Service, agents: Sequence[Timetable], *, now: Callable[[], int]) -> None:
         """`now` gives milliseconds UTC."""
         self.agents = tuple(agents)
         self._memory = memory
@@ -120,24 +114,15 @@ class Worker:
         self.agents = tuple(agents)
         self._woken.set()
 
-    async def wake(self) -> None:
-        self._woken.set()
-
     def ask(self, agent: str, job: str) -> str:
-        """Queues a job for an agent, after the job under way; returns the period that names the run.
-
-        The agent must have the job in its timetable's `has`.
-        """
+        """Queues a job that the agent `has` after the job under way. Returns the period that names the run."""
         wanted = self._by_hand(agent, job)
         self._asked.append(wanted)
         self._woken.set()
         return wanted.period
 
     async def run(self, agent: str, job: str) -> Run | None:
-        """Runs a job that the agent `has` now; None while it is under way.
-
-        Raises `StorageError` when the store fails.
-        """
+        """Runs a job that the agent `has` now; None while it is under way. Raises `StorageError`."""
         return await self._run(self._by_hand(agent, job))
 
     def missing(self, agent: str, job: str) -> str | None:
@@ -148,15 +133,11 @@ class Worker:
         return "memory.manner" if has - {TIDY} else "memory.enabled"
 
     def planned(self, agents: Collection[str]) -> list[Planned]:
-        """Returns the next run of each job for these agents, in the order of the night."""
         now = self._now()
         return [one for agent in self.agents if agent.agent in agents for one in planned(agent, self.jobs, now=now)]
 
     async def work(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Runs due jobs whenever woken; first, once the start has settled, the missed ones. Never ends.
-
-        If several processes use the store, one of them does this at a time.
-        """
+        """Runs due jobs whenever woken, the missed ones once the start has settled. One process does this at a time."""
         await sleep(_SETTLED)
         self._memory.share.on("job", self._asked_elsewhere)
         await self._memory.loops.run(
@@ -183,7 +164,6 @@ class Worker:
                 self._on_duty = False
 
     async def _hand_on(self) -> None:
-        """Hands the runs that are asked for here to the process that does the work of the night."""
         tell = self._memory.share.tell
         while True:
             await self._woken.wait()
@@ -204,9 +184,9 @@ class Worker:
     async def _look(self) -> float:
         self._woken.clear()
         await self.work_off()
-        # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for days after
-        # that was put back by days.
-        return 60.0 * _LOOKS
+        now = self._now()
+        plans = [plan for agent in self.agents for plan in planned(agent, self.jobs, now=now)]
+        return min(60.0 * _LOOKS, *((plan.at - now) / 1000 for plan in plans if plan.at is not None))
 
     def _asked_elsewhere(self, told: str) -> None:
         """Queues a run that another process was asked for, if this one does the work of the night."""
@@ -241,10 +221,7 @@ class Worker:
     async def _alone(
         self, act: Callable[[], Awaitable[Run | None]], agent: str, job: str, *, anyway: bool = False
     ) -> list[Run]:
-        """Runs one job of an agent; an error is logged and holds up no other job.
-
-        It is run `anyway`, although it failed a moment ago, if a person asks for it.
-        """
+        """Runs one job; an error is logged and holds up no other. `anyway`: also if it failed a moment ago."""
         run = await self._memory.loops.alone(_LOOP, f"{job} of {agent}", act, anyway=anyway)
         return [] if run is None else [run]
 
@@ -254,10 +231,7 @@ class Worker:
         return None if wanted is None else await self._run(wanted)
 
     async def _wanted(self, agent: Timetable, name: str) -> _Wanted | None:
-        """Returns the run of a job that is due, that broke off or that may be begun again.
-
-        If the job is switched off by now, only a run that was asked for by hand goes on.
-        """
+        """Returns the run of a job that is due, broke off or may begin again; of one that is off only a run by hand."""
         job = agent.job(name)
         if job is not None and (slot := await self._due(agent, job)) is not None:
             return _Wanted(agent=agent.agent, job=name, period=slot.period.isoformat())
@@ -302,38 +276,3 @@ def planned(agent: Timetable, names: Sequence[str], *, now: int) -> list[Planned
 def by_hand(zone: ZoneInfo, now: int) -> str:
     """Returns the period of a run asked for at `now` (milliseconds UTC): that second in the agent's timezone."""
     return datetime.fromtimestamp(now / 1000, UTC).astimezone(zone).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-@asynccontextmanager
-async def ticking(
-    workers: Sequence[Worker], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> AsyncIterator[Callable[[], None]]:
-    """Runs the workers while the block runs, and gives a function to call when their timetables have changed.
-
-    At its end they are stopped where they are; the next start goes on from there.
-    """
-    # Imported here: only a long-running process needs a scheduler.
-    from apscheduler.schedulers.asyncio import AsyncIOScheduler
-    from apscheduler.triggers.cron import CronTrigger
-
-    # By default APScheduler drops a job that is a second late; here it only wakes, so late is as good as in time.
-    defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
-    scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
-
-    def plan() -> None:
-        scheduler.remove_all_jobs()
-        for worker in workers:
-            for agent in worker.agents:
-                for job in agent.jobs:
-                    at = CronTrigger(
-                        day_of_week=job.weekday, hour=job.at.hour, minute=job.at.minute, second=0, timezone=agent.zone
-                    )
-                    scheduler.add_job(worker.wake, at)
-
-    plan()
-    scheduler.start()
-    async with beside([worker.work(sleep) for worker in workers]):
-        try:
-            yield plan
-        finally:
-            scheduler.shutdown(wait=False)

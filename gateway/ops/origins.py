@@ -32,10 +32,7 @@ def host_of(request: web.BaseRequest) -> str:
 
 
 def asks_us(request: web.BaseRequest, own: str = "") -> bool:
-    """Returns whether a request names this machine, or the host `own` under which others reach it.
-
-    A page of another site can reach this machine through a name of its own; that name is neither.
-    """
+    """Returns whether a request names this machine or the host `own`; other sites' pages come by names of theirs."""
     host = host_of(request)
     return is_loopback(host) or host == OWN_NAME or (bool(own) and host == own.lower().removesuffix("."))
 

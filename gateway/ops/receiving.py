@@ -60,12 +60,7 @@ class Receiving:
         finally:
             await cancelled(self._tasks.values())
 
-    async def renew(
-        self,
-        running: Sequence[BotSettings],
-        bots: Sequence[BotSettings],
-        made: Sequence[Channel],
-    ) -> None:
+    async def renew(self, running: Sequence[BotSettings], bots: Sequence[BotSettings], made: Sequence[Channel]) -> None:
         """Takes out the bots that are gone and those whose connection changed, and puts in the channels `made`."""
         before, after = {bot.id: _connection(bot) for bot in running}, {bot.id: _connection(bot) for bot in bots}
         self._changing = True

@@ -31,10 +31,7 @@ _LIVE: Final = frozenset({"channels", "default_agent"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reloaded:
-    """The result of a reload: the options that changed, and those that only a restart changes.
-
-    With a `problem`, in words for the operator, nothing was changed.
-    """
+    """A reload's changed options, and those that only a restart changes; with a `problem` nothing was changed."""
 
     changed: tuple[str, ...] = ()
     restart: tuple[str, ...] = ()
@@ -47,10 +44,7 @@ Reload: TypeAlias = Callable[[], Awaitable[Reloaded]]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The source of a changed configuration: `read` reads its files, and setting `asked` asks for that now.
-
-    `read` raises `ConfigError`.
-    """
+    """The source of a changed configuration: `read` raises `ConfigError`; setting `asked` asks for a reading now."""
 
     read: Callable[[], Config]
     asked: asyncio.Event
@@ -60,10 +54,7 @@ class Reloader:
     """The keeper of the configuration in force."""
 
     def __init__(self, config: Config, sources: Sources, apply: Callable[[Config, Config], Awaitable[None]]) -> None:
-        """`apply` puts the second configuration in the place of the first.
-
-        It raises `ConfigError` or `StorageError` if that can't be done.
-        """
+        """`apply` puts the second configuration in the place of the first. Raises `ConfigError` or `StorageError`."""
         self.config = config
         self._sources = sources
         self._apply = apply
@@ -114,11 +105,7 @@ class Reloader:
 
 
 def applicable(running: Config, read: Config) -> Config:
-    """Returns the part of a configuration that can take the place of the running one without a restart.
-
-    Agents can change and come into a database that is open. An agent whose file is gone keeps answering where it was
-    chosen, because its messages may still wait.
-    """
+    """Returns the part of a configuration that applies without a restart; an agent that is gone keeps answering."""
     fixed = {name: getattr(running.settings, name) for name in Settings.model_fields if name not in _LIVE}
     databases = {spec.database for spec in running.agents.values()}
     agents = {}
@@ -143,10 +130,7 @@ def applicable(running: Config, read: Config) -> Config:
 
 
 def differences(one: Config, other: Config) -> tuple[str, ...]:
-    """Returns the names of the options in which two configurations differ, as `section.option`.
-
-    A bot or an agent that only one of them has is named as a whole.
-    """
+    """Returns the options in which two configurations differ, as `section.option`; a bot or agent as a whole."""
     first, second = _options(one), _options(other)
     found = set()
     for name in first.keys() | second.keys():
@@ -176,7 +160,6 @@ def _fields(name: str, model: BaseModel) -> Mapping[str, object]:
 
 
 def _looks(config: Config) -> Mapping[Path, tuple[int, ...]]:
-    """Returns for each file that is read a mark that changes when the file is written."""
     folder = config.agents_dir.parent if config.source is None else config.source.parent
     files = [config.source, folder / ".env", *sorted(config.agents_dir.glob("*.yaml"))]
     files += [file for name in config.agents for file in voices_of(config.agents_dir, name, config.default_agent)]

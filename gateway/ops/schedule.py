@@ -22,10 +22,7 @@ class ScheduledJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueTime:
-    """A time at which a job is to run: `period`, its local date, names the run; `at` is in milliseconds UTC.
-
-    It is the job's only slot from the local date `since` to the local date `until`, both included.
-    """
+    """A job's only slot between two local dates, both included. `at` is in milliseconds UTC, `period` names the run."""
 
     period: date
     at: int

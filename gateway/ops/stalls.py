@@ -27,7 +27,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 
-from gateway.ops.tally import Durations
+from agents.spans import Durations
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +119,6 @@ class WatchedLoop(asyncio.SelectorEventLoop):
         super().__init__(_Selector(self._watch))
 
     def run_forever(self) -> None:
-        """Runs until stopped. Between two runs nothing is watched."""
         with self._watch.running():
             super().run_forever()
 

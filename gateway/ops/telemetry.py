@@ -1,23 +1,27 @@
-"""Logs: one structlog set-up for every line of the process, its own and the libraries'.
+"""Logs, by one structlog set-up for every line of the process, and traces, if their own variables name a collector.
 
 Invariants: no string reaches a log before it has passed `redact`, be it an event's field, a library's message, a
 traceback or the complaint about a record that can't be formatted. An event is `noun.verb` with keyword fields
 (`turn.done`, session=..., ms=...): ids and counts, never the text of a message. Importing this module sets up
-nothing.
+nothing. Of spans only Remora's are sent: the tracer of OpenTelemetry's own stays unset, because libraries that use it
+put the words of errors into their spans.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler, WatchedFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TextIO, TypeAlias, cast
+from typing import Final, Literal, TextIO, TypeAlias, cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
+
+from agents.spans import TRACER
 
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 Format: TypeAlias = Literal["console", "json"]
@@ -26,7 +30,6 @@ Format: TypeAlias = Literal["console", "json"]
 #: (Telegram's hold the token), at DEBUG the platform libraries write what people said.
 _FLOORS = {
     "aiosqlite": logging.WARNING,
-    "apscheduler": logging.WARNING,
     "httpcore": logging.WARNING,
     "httpcore2": logging.WARNING,
     "httpx": logging.WARNING,
@@ -124,10 +127,7 @@ def configure(
 
 
 def tell_errors(tell: Callable[[str], None], *, redact: Callable[[str], str]) -> None:
-    """Tells each error in one redacted line, besides logging it. Call it after `configure`, which would undo it.
-
-    `tell` may be called in any thread.
-    """
+    """Tells each error in one redacted line, in any thread. Call it after `configure`, which would undo it."""
     handler = _ToPerson(tell, redact)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -151,10 +151,7 @@ def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
 
 
 def log_crashes() -> None:
-    """Logs an exception that ends the process (as `process.crashed`) instead of printing it unredacted.
-
-    Ctrl-C keeps Python's own handling.
-    """
+    """Logs an exception that ends the process instead of printing it unredacted. Ctrl-C keeps Python's own handling."""
     sys.excepthook = _log_crash
 
 
@@ -279,3 +276,36 @@ def _redactor(redact: Callable[[str], str]) -> Processor:
         return cast(EventDict, safe(event, 0))
 
     return process
+
+
+log = structlog.get_logger(__name__)
+
+#: Any of these names a collector.
+_COLLECTOR: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+@contextmanager
+def traced(env: Mapping[str, str]) -> Iterator[None]:
+    """Sends spans to the collector that `env` names, as OpenTelemetry's SDK reads it, while the block runs."""
+    off = env.get("OTEL_SDK_DISABLED", "").lower() == "true" or env.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp"
+    if off or not any(env.get(name) for name in _COLLECTOR):
+        yield
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        log.warning("traces.off", error=str(error), fix="pip install 'remora[otel]', or unset OTEL_…")
+        yield
+        return
+    resource = Resource.create({"service.name": env.get("OTEL_SERVICE_NAME") or "remora"})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    token = TRACER.set(provider.get_tracer("remora"))
+    try:
+        yield
+    finally:
+        TRACER.reset(token)
+        provider.shutdown()

@@ -110,10 +110,7 @@ async def latest(visit: Visit) -> web.StreamResponse:
 
 
 async def events(visit: Visit) -> web.StreamResponse:
-    """Streams the changes in a conversation and in those that `also` names, as long as the session lasts.
-
-    One tab of a browser reads it for all of them.
-    """
+    """Streams the changes in a conversation and in those that `also` names, for all tabs of a browser."""
     _check_session(visit)
     visitor, own = visit.visitor, visit.path["thread"]
     names = list(dict.fromkeys([own, *filter(None, visit.query.get("also", "").split(","))]))[:_WATCHED]

@@ -97,16 +97,12 @@ COMMAND_FORMS: Final = (
 
 
 async def press(visit: Visit) -> web.StreamResponse:
-    """Answers a question that a command has asked."""
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
     return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
-    """Returns the way to the page with the answer to a command, or the file that it brought.
-
-    The page is fetched with a GET, so a browser that goes back sends no form again.
-    """
+    """Returns the way to the answer's page, so that going back sends no form again, or the file that it brought."""
     file = next((item.file for item in items if item.file is not None), None)
     if file is not None:
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"}

@@ -25,17 +25,13 @@ _SCHEMES: Final = ("http://", "https://", "mailto:")
 
 @lru_cache(maxsize=256)
 def rendered(text: str) -> Markup:
-    """Returns Markdown as HTML that neither runs nor fetches anything; the same for every tab, so it is kept.
-
-    A text whose formatting would take long is returned as it is. At most 256 texts are kept.
-    """
+    """Returns Markdown as HTML that neither runs nor fetches anything; text that is costly to format stays as it is."""
     if len(text) > _LONGEST or is_costly(text):
         return plain(text)
     return Markup(_parser().render(text))  # noqa: S704 - the parser escapes all that is not its own
 
 
 def plain(text: str) -> Markup:
-    """Returns a text as it is, with its lines and spaces."""
     return Markup('<p class="plain">{}</p>').format(escape(text))
 
 

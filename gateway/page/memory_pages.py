@@ -1,12 +1,13 @@
-"""The pages of memories: the list with its search and filters, one memory in full, and the changes to it.
+"""The pages of memories: the list, one memory in full and its changes, why an answer knew them, what nights changed.
 
-Invariants: a page shows what its visitor's scope shows, and another person's id is an id that does not exist. Every
-change is a command of the visitor, with the answer of that command as its receipt.
+Invariants: a page shows what its visitor's scope shows, and another person's id is an id that does not exist; anything
+forgotten is not shown again. Every change is a command of the visitor, with that command's answer as its receipt.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
@@ -15,16 +16,24 @@ from urllib.parse import quote
 
 from channels.base import Place
 from gateway.actions.memory import kinds
+from gateway.commands.jobs import figures, job_name
+from gateway.commands.why import telling_parts
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Response, Visit
 from gateway.page.visitors import FORMS
 from gateway.wording import phrases
-from gateway.wording.parts import part_of
+from gateway.wording.texts import part_of
+from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.filters import Filters
+from memory.jobs.runner import What
+from memory.jobs.runs import OwnerResult
 from memory.recall.recall import shares
+from memory.score import FACTORS as SCORE_FACTORS
+from memory.store.history import Message
 from memory.store.lineage import Source
 from memory.store.memories import Memory
+from memory.store.recalls import RecalledEntry
 from memory.text.words import query_terms
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
@@ -208,3 +217,96 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
         shown.append((version, words))
         before = version.said
     return shown[::-1]
+
+
+#: The ways in which something came into an answer, with their headings.
+_FOUND: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
+
+
+async def why(visit: Visit) -> Response:
+    turn, visitor = visit.number(visit.path["turn"], "page.no_answer"), visit.visitor
+    found = await visitor.store.memory.browse.why(visitor.context, turn_id=turn)
+    if found is None:
+        raise Refused(404, "page.no_answer")
+    said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
+    answer = " ".join(one.text for one in said if not one.mine).casefold()
+    groups = []
+    for place, heading in _FOUND:
+        entries = [
+            _entry(visit, found, entry, named, answer) for entry, named in found.entries if entry.placed == place
+        ]
+        if entries:
+            groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
+    return visit.html(
+        "why.html",
+        at_time=visit.texts.moment(found.answered_at),
+        error=found.error,
+        said=said,
+        groups=groups,
+        spent=found.spent,
+        wrong=visit.query.get("wrong") == "1",
+    )
+
+
+def _entry(
+    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+) -> dict[str, Any]:
+    texts = visit.texts
+    parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
+    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
+    if isinstance(named, Memory):
+        now = found.replaced_by.get(named.id)
+        may = named.live and not named.follows
+        # Only a memory whose value the answer says can be what is wrong in it.
+        is_open = visit.query.get("wrong") == "1" and named.value.casefold() in answer
+        held = None if now is None else told(visit, now)
+        shown |= {"open": is_open, "memory": told(visit, named), "value": named.value, "may": may, "now": held}
+    elif named is None:
+        shown["quote"] = texts("why.forgotten")
+    else:
+        shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+    return shown
+
+
+#: Results that are read for the list, of one run for each account.
+_READ: Final = 120
+#: The sign of a change: new or back, put aside, or changed in place.
+_SIGNS: Final[dict[What, str]] = {
+    "new": "+", "back": "+", "archived": "−", "replaced": "−", "compressed": "−", "told again": "=", "changed": "=",
+}  # fmt: skip
+
+
+async def nights(visit: Visit) -> Response:
+    visitor, texts = visit.visitor, visit.texts
+    runs: dict[int, list[OwnerResult]] = {}
+    for item in await visitor.store.memory.jobs.mine(visitor.context, limit=_READ):
+        runs.setdefault(item.run.id, []).append(item)
+    listed = []
+    for items in runs.values():
+        counts = sum((Counter(item.counts) for item in items), Counter[str]())
+        run = items[0].run
+        state = "undone" if {item.state for item in items} == {"undone"} else ""
+        listed.append((run.id, texts.moment(run.started_at), job_name(texts, run.job), figures(texts, counts), state))
+    return visit.html("nights.html", runs=listed)
+
+
+async def night(visit: Visit) -> Response:
+    visitor, texts, number = visit.visitor, visit.texts, visit.number(visit.path["run"], "page.no_night")
+    items = await visitor.store.memory.jobs.item(visitor.context, number)
+    if not items:
+        raise Refused(404, "page.no_night")
+    try:
+        changes = await visitor.store.memory.jobs.did(visitor.context, number)
+    except NotFound as exc:
+        raise Refused(404, "page.no_night") from exc
+    run = items[0].run
+    return visit.html(
+        "night.html",
+        number=number,
+        job=job_name(texts, run.job),
+        when=texts.moment(run.started_at),
+        changes=[
+            (_SIGNS[one.what], told(visit, one.memory), [told(visit, part) for part in one.made_of]) for one in changes
+        ],
+        undone={item.state for item in items} == {"undone"},
+    )

@@ -8,17 +8,7 @@ from typing import Final
 from channels.base import Channel
 from gateway.config.loading import Config
 from gateway.ops.health import Report
-from gateway.page import (
-    admin_pages,
-    chat_pages,
-    command_forms,
-    me_pages,
-    memory_pages,
-    night_pages,
-    question_pages,
-    why_pages,
-    world_pages,
-)
+from gateway.page import admin_pages, chat_pages, command_forms, me_pages, memory_pages, question_pages, world_pages
 from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
@@ -45,12 +35,12 @@ ROUTES: Final = (
     Route(method="POST", pattern="/answer", handler=command_forms.press),
     Route(method="GET", pattern="/receipt", handler=command_forms.received),
     Route(method="GET", pattern="/memory/{id}", handler=memory_pages.one),
-    Route(method="GET", pattern="/why/{turn}", handler=why_pages.why),
+    Route(method="GET", pattern="/why/{turn}", handler=memory_pages.why),
     Route(method="GET", pattern="/timeline", handler=world_pages.timeline),
     Route(method="GET", pattern="/entities", handler=world_pages.entities),
     Route(method="GET", pattern="/entities/{id}", handler=world_pages.entity),
-    Route(method="GET", pattern="/night", handler=night_pages.nights),
-    Route(method="GET", pattern="/night/{run}", handler=night_pages.night),
+    Route(method="GET", pattern="/night", handler=memory_pages.nights),
+    Route(method="GET", pattern="/night/{run}", handler=memory_pages.night),
     Route(method="GET", pattern="/questions", handler=question_pages.questions),
     Route(method="POST", pattern="/questions", handler=question_pages.answer),
     Route(method="GET", pattern="/admin", handler=admin_pages.health, admin=True),

@@ -87,7 +87,6 @@ class Visit:
 
     @property
     def is_enhanced(self) -> bool:
-        """True if the page's own script asks, for a part of the page."""
         return self.request.headers.get("X-Remora") == "1"
 
     def number(self, given: str, missing: str) -> int:
@@ -115,10 +114,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, such as `/memory/{id}`, and its handler.
-
-    `open` routes need no session, `admin` ones an admin; a form may bring files where the route `takes_files`.
-    """
+    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session, `admin` ones an admin."""
 
     method: str
     pattern: str
@@ -195,7 +191,6 @@ class Site:
         return await self._told(request, self._entered(request)) if file is None else file
 
     async def failed(self, request: web.BaseRequest, status: int, error_id: str) -> web.Response:
-        """Implements `Door.failed`, as a page that says what happened."""
         return await self._refusal(request, status, lambda own: in_words(own, status, error_id))
 
     def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -312,10 +307,7 @@ class Site:
         return response
 
     async def _refusal(self, request: web.BaseRequest, status: int, why: Callable[[Texts], str]) -> web.Response:
-        """Returns the page that says why nothing was done, in the language of the visitor.
-
-        With status 503 that is the language of their browser, since the database may be what can't be reached.
-        """
+        """Returns the page that says why nothing was done. With status 503 it does not need the database."""
         try:
             guest = await self._visitors.of(self._cookie(request)) if status != 503 else None
         except StorageError:
@@ -339,10 +331,7 @@ class Site:
 
 
 def _accepted(request: web.BaseRequest) -> str:
-    """Returns the code of the first language of the browser's list that the catalogue has; "" if it has none of them.
-
-    Browsers write the list in the order of preference, so the weights say nothing more.
-    """
+    """Returns the first language of the browser's list, which is in order, that the catalogue has; "" if none."""
     listed = request.headers.get("Accept-Language", "").split(",")
     codes = (one.partition(";")[0].strip() for one in listed)
     return next((code for code in codes if code.partition("-")[0].lower() in CATALOGUE), "")

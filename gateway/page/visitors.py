@@ -46,10 +46,7 @@ _OPERATOR: Final = "console"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """A person who signed in, with the agent whose page is open and their scope in its memory.
-
-    `admin_until` is the end of an admin's rights on the page (milliseconds UTC); None for anybody else.
-    """
+    """A person who signed in to an agent's page; `admin_until` ends an admin's rights (milliseconds UTC)."""
 
     session: SignedIn
     token: str
@@ -100,12 +97,10 @@ class Visitor:
         )
 
     def nonce(self) -> str:
-        """Returns a word that only this session can put into a form."""
         word = secrets.token_hex(8)
         return f"{word}.{self._sign(word)}"
 
     def is_own(self, nonce: str) -> bool:
-        """Returns whether this session's forms hold that word."""
         word, _, signed = nonce.partition(".")
         return bool(word) and hmac.compare_digest(signed.encode("utf-8", "replace"), self._sign(word).encode())
 
@@ -137,7 +132,6 @@ class Visitors:
 
     @property
     def visits(self) -> Visits:
-        """The codes and sessions, which are in the default agent's store."""
         return self.roster.stores[self.roster.default].memory.visits
 
     async def of(self, token: str | None) -> Visitor | None:
@@ -182,7 +176,6 @@ class Visitors:
     # Signing in -------------------------------------------------------------------------------------------------
 
     async def named(self, code: str) -> str | None:
-        """Returns the name of the person whom a code would sign in, without spending it."""
         account = await self._of_code(code)
         if account is None:
             return None
@@ -215,7 +208,6 @@ class Visitors:
     # Speaking ---------------------------------------------------------------------------------------------------
 
     def buttons_of(self, channel: str) -> Channel | None:
-        """Returns a running channel whose messages have buttons; None for any other."""
         channel_there = self._all.get(channel)
         return channel_there if channel_there is not None and channel_there.capabilities.buttons else None
 
@@ -232,10 +224,7 @@ class Visitors:
         return True
 
     async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
-        """Says something in the thread of forms, and returns the answer. Raises `NotTaken`.
-
-        A form that was sent before gets no answer.
-        """
+        """Says something in the thread of forms; returns the answer, none to a form sent before. Raises `NotTaken`."""
         place = visitor.place(FORMS)
         async with self._forms.setdefault(place, asyncio.Lock()):
             with visitor.channel.tab(place) as tab:

@@ -118,7 +118,6 @@ async def entity(visit: Visit) -> Response:
 
 
 def _placed(known: list[Entity]) -> list[Dot]:
-    """Returns the names at their places. The names known longest choose first, each by a hash of the name."""
     places = [
         (
             _WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(turn),

@@ -1,23 +1,26 @@
 """The course of a turn: the agent that answers, what it answers, what is found for it and shown so far, and its end.
 
-Invariant: a message's original text and what was overheard before it are in RAM only.
+Invariants: a message's original text and what was overheard before it are in RAM only. So is which conversations a
+model refuses to read, for so many conversations: a forgotten one is refused once more and then goes on again.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agents import budget, prompt
+from agents.agent import Reply, Spared
 from agents.budget import Allotment, Gauge
-from agents.foreign import ForeignTool, ToolSource
 from agents.llm import Completion, Provider, ToolSpec
 from agents.prompt import Voice
 from agents.skills import Skill
 from agents.spec import AgentSpec
+from agents.tools import ForeignTool, ToolSource
 from channels.base import Channel, Inbound
 from gateway.pipeline.observed import Overheard
 from gateway.reading.attachments import label
@@ -70,10 +73,7 @@ class Agent:
     @property
     def voice(self) -> Voice:
         return Voice(
-            name=self.spec.name,
-            persona=self.spec.persona,
-            rules=self.spec.rules,
-            remembers=self.spec.memory.enabled,
+            name=self.spec.name, persona=self.spec.persona, rules=self.spec.rules, remembers=self.spec.memory.enabled
         )
 
     def shares(self, room: int, tools: Sequence[ToolSpec]) -> Allotment:
@@ -92,7 +92,6 @@ class Agent:
 
     @property
     def compacts(self) -> bool:
-        """Returns whether its older conversation is summed up; without a model nothing would read the summary."""
         return not self.offline
 
     def bounds(self, shares: Allotment) -> Bounds:
@@ -186,10 +185,7 @@ class Course:
 
 
 class Stops:
-    """The answers under way, by session key. Each has `seconds`.
-
-    A stop reaches an answer wherever it is by then: at once, or where its next `deadline` begins.
-    """
+    """The answers under way, `seconds` each; a stop reaches them at once, or where the next `deadline` begins."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -251,3 +247,56 @@ def in_words(text: str, beside: Sequence[Attached]) -> str:
     """Returns a message as history keeps it: its text, its voice transcripts and the names of its other attachments."""
     named = [f"{label(one)} {one.text}" if one.state == "spoken" else label(one) for one in beside]
     return "\n".join([text, *named] if text.strip() else named)
+
+
+#: The most conversations that are remembered, those last that were refused last.
+_MOST: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sparing:
+    """The parts of a conversation that a model refuses.
+
+    `last` is true if it has refused its last turn. `spared` is what its requests are made without, and `since` is the
+    message before which nothing is read to it any more. `room` is the most tokens of a request, if longer ones were
+    refused. `doubted` is true if the last failure may have been an outage.
+    """
+
+    last: bool = False
+    spared: Spared = ""
+    since: int | None = None
+    room: int | None = None
+    doubted: bool = False
+
+
+class Refusals:
+    """The conversations of a store that a model has refused, by session key."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[str, Sparing] = OrderedDict()
+
+    def of(self, session_key: str) -> Sparing:
+        return self._of.get(session_key, Sparing())
+
+    def failed(self, session_key: str, *, of_request: bool) -> None:
+        """Notes that a turn has failed, by a refusal that may be due to what its request held, or otherwise."""
+        if of_request:
+            self._put(session_key, replace(self.of(session_key), last=True))
+
+    def answered(self, session_key: str, reply: Reply, message_id: int) -> None:
+        """Notes that a turn was answered. After a failure that may pass, the next turn is read whole once more."""
+        known = self.of(session_key)
+        if reply.spared == "before":
+            # Later turns are read from this one on, with their calls.
+            outage = reply.passing and not known.doubted
+            self._put(session_key, Sparing(last=True, since=None if outage else message_id, doubted=outage))
+        elif reply.spared:
+            self._put(session_key, replace(known, last=False, spared=reply.spared, room=reply.room))
+        elif known != Sparing() or reply.room is not None:
+            self._put(session_key, replace(known, last=False, doubted=False, room=reply.room))
+
+    def _put(self, session_key: str, sparing: Sparing) -> None:
+        self._of[session_key] = sparing
+        self._of.move_to_end(session_key)
+        while len(self._of) > _MOST:
+            self._of.popitem(last=False)

@@ -15,19 +15,8 @@ from functools import partial
 
 import structlog
 
-from agents.spans import span
-from channels.base import (
-    Blocked,
-    Button,
-    Channel,
-    ChannelError,
-    EditGone,
-    File,
-    Moved,
-    Outbound,
-    Place,
-)
-from gateway.ops.tally import WorkTally
+from agents.spans import WorkTally, span
+from channels.base import Blocked, Button, Channel, ChannelError, EditGone, File, Moved, Outbound, Place
 from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody
@@ -52,10 +41,7 @@ RUN = "run:"
 
 
 def shows(channel: Channel | None, file: File) -> bool:
-    """Returns whether `channel` can show people this file.
-
-    `pieces` takes any file, so call this first and name the files that can't be shown.
-    """
+    """Returns whether `channel` can show people this file; `pieces` takes any, so ask this first."""
     return channel is not None and 0 < len(file.data) <= channel.capabilities.file_bytes
 
 
@@ -67,10 +53,7 @@ def pieces(
     buttons: Sequence[Button] = (),
     files: Sequence[File] = (),
 ) -> tuple[Part, ...]:
-    """Returns `text` as the rows it takes on `channel`, with `buttons` under the last row if the channel has buttons.
-
-    A row without words follows for each of the `files`.
-    """
+    """Returns `text` as the rows it takes, with `buttons` under the last; a row without words follows for each file."""
     sent = tuple(Part(text="", file_name=file.name, file=file.data) for file in files)
     if channel is None:
         return (Part(text=text), *sent)
@@ -118,10 +101,7 @@ class Delivery:
         self._closing = False
 
     async def take_up(self, session_keys: Collection[str] | None = None) -> None:
-        """Sends rows that an earlier run or another process left, and handles those that may not have arrived.
-
-        It does so in these sessions, or in all that this process holds.
-        """
+        """Sends rows that an earlier run or another process left, and handles those that may not have arrived."""
         for session_key in await self._mailbox.sessions_with_mail():
             if session_key in session_keys if session_keys is not None else self._share.holds(session_key):
                 await self._settle_doubts(session_key)
@@ -230,10 +210,7 @@ class Delivery:
         return self._retry_seconds * 2.0 ** (min(faults, _FAULTS) - 1)
 
     async def _held(self, session_key: str, channel: Channel) -> bool:
-        """Holds the session, so that no other process shows its rows, too. Returns False if another holds it.
-
-        A place that only this process can reach is asked for.
-        """
+        """Holds the session, so that no other process shows its rows, too. Returns False if another holds it."""
         asks = channel.capabilities.comes_and_goes
         held = await self._share.hold(session_key, asks=asks)
         if held == "elsewhere" and asks:
@@ -243,7 +220,6 @@ class Delivery:
         return held != "elsewhere"
 
     async def _settle_doubts(self, session_key: str) -> None:
-        """Handles the rows of a session that may not have arrived."""
         channel = self._channel(Place.from_session_key(session_key))
         if channel is None:
             return
@@ -256,7 +232,6 @@ class Delivery:
                     await self._in_doubt(channel, row)
 
     async def _wait_for_due(self, session_key: str) -> None:
-        """Sets an alarm for the moment when the row that has to wait is due."""
         due = await self._mailbox.due(session_key)
         if due is not None:
             self._set_alarm(session_key, max(0.0, (due - self._now()) / 1000))
@@ -313,10 +288,7 @@ class Delivery:
         return await self._mailbox.take(row.session_key), False
 
     async def _recorded(self, row: OutboxRow, record: Callable[[], Awaitable[object]]) -> None:
-        """Records the outcome of a row.
-
-        If that fails, the record is made before anything else is sent in this session.
-        """
+        """Records the outcome of a row; if that fails, before anything else is sent in this session."""
         try:
             await record()
         except Exception:

@@ -1,16 +1,22 @@
-"""Rate limits: a token bucket for each person.
+"""How much a person may say, and what of a day's portions is left for answers.
 
 Invariants: in any span of time a person gets through at most the burst plus what the rate gives in that span. Each
 message costs the same however many people there are. Only the people last heard are remembered; a person who was
-forgotten starts with a full bucket.
+forgotten starts with a full bucket. A turn is asked about before it begins, and one that began is finished: so each
+portion of a day may be exceeded by one answer.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:  # `remora --help` reads the rules on who may speak
+    from agents.spec import AllowanceSpec, PortionOfDay
+    from gateway.wording.texts import Texts
+    from memory.chat.stats import Spending, Taken
 
 #: "tell": refused for the first time since a message got through; "silent": refused, and the person was told already.
 Admission: TypeAlias = Literal["ok", "tell", "silent"]
@@ -22,10 +28,7 @@ class Buckets:
     """One bucket per key (channel, author, perhaps place): `burst` messages at once, `per_minute` more each minute."""
 
     def __init__(self, *, per_minute: float, burst: int, monotonic: Callable[[], float], people: int = 10_000) -> None:
-        """`monotonic` gives seconds. Beyond `people` people, those unheard for longest are forgotten.
-
-        Raises `ValueError` for a rate or a burst that would let nothing through.
-        """
+        """`monotonic` gives seconds. Beyond `people` people, those unheard for longest are forgotten."""
         if per_minute <= 0 or burst < 1 or people < 1:
             raise ValueError(f"nobody could say anything: {per_minute} a minute, burst {burst}, {people} people")
         self._interval = 60.0 / per_minute
@@ -66,7 +69,6 @@ class Buckets:
         return "tell"
 
     def give_back(self, key: tuple[str, ...]) -> None:
-        """Uncounts a message that got through but was not taken after all."""
         bucket = self._buckets.get(key)
         if bucket is not None:
             bucket.full_at -= self._interval
@@ -83,3 +85,45 @@ class _Bucket:
     full_at: float
     latest: float
     told: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A portion and the part of it that is used. `whose` is "person", "chat" or "agent"."""
+
+    whose: str
+    portion: PortionOfDay
+    taken: Taken
+
+    @property
+    def used_up(self) -> bool:
+        tokens, cost = self.portion.tokens, self.portion.cost
+        return (tokens is not None and self.taken.tokens >= tokens) or (cost is not None and self.taken.cost >= cost)
+
+
+def shares(allowance: AllowanceSpec, spending: Spending) -> Iterator[Share]:
+    """Yields the portions that are limited, the narrowest first."""
+    taken = {"person": spending.person, "chat": spending.chat, "agent": spending.agent}
+    for whose, portion in allowance.portions.items():
+        yield Share(whose=whose, portion=portion, taken=taken[whose])
+
+
+def refusal(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> str:
+    """Returns the words for a person who gets no answer before the day ends; "" if something is left."""
+    share = next((one for one in shares(allowance, spending) if one.used_up), None)
+    return "" if share is None else texts(f"allowance.over.{share.whose}", until=texts.moment(spending.until))
+
+
+def allowance_lines(allowance: AllowanceSpec, spending: Spending, texts: Texts) -> list[str]:
+    until = texts.moment(spending.until)
+    return [
+        texts(f"allowance.left.{share.whose}", amounts=", ".join(_amounts(share, texts)), until=until)
+        for share in shares(allowance, spending)
+    ]
+
+
+def _amounts(share: Share, texts: Texts) -> Iterator[str]:
+    if share.portion.tokens is not None:
+        yield texts("allowance.tokens", taken=share.taken.tokens, most=share.portion.tokens)
+    if share.portion.cost is not None:
+        yield texts("allowance.cost", taken=f"{share.taken.cost:.4f}", most=f"{share.portion.cost:g}")

@@ -103,12 +103,10 @@ class Policy:
         return channel, user_id
 
     def trusts(self, channel: str) -> bool:
-        """Returns whether everybody who speaks on this channel may speak without limits."""
         rules = self._rules.get(channel)
         return rules is not None and rules.open_to_all
 
     def is_privileged(self, inbound: Inbound) -> bool:
-        """Returns whether the author is an admin, or speaks where everybody is trusted like one."""
         return self.is_admin(inbound) or self.trusts(inbound.channel)
 
     def lists_admin(self, channel: str, user_id: str) -> bool:
@@ -121,7 +119,6 @@ class Policy:
         return () if rules is None else tuple(sorted(rules.admins))
 
     def observes(self, inbound: Inbound) -> bool:
-        """Returns whether lines that are not said to the bot are context in the place of a message."""
         rules = self._rules.get(inbound.channel)
         return rules is not None and rules.observe and inbound.chat_kind == "group"
 
@@ -131,10 +128,7 @@ class Policy:
         return rules is not None and chat in rules.groups
 
     async def judge(self, inbound: Inbound, access: Access) -> Verdict:
-        """Returns the verdict on a message.
-
-        Raises the errors of `access`: a person who can't be looked up is not let in.
-        """
+        """Returns the verdict on a message. Raises the errors of `access`: nobody is let in who can't be looked up."""
         verdict = await self._verdict(inbound, access)
         if verdict != "stranger" or self._strangers.take((inbound.channel, inbound.author_id)) == "ok":
             return verdict
@@ -249,10 +243,7 @@ def new_code(choose: Callable[[str], str]) -> str:
 
 
 def code_in(text: str) -> str | None:
-    """Returns the pairing code of a message that is only a code, alone or after /start or /pair; else None.
-
-    The code is in the form that `new_code` writes.
-    """
+    """Returns the pairing code of a message that is only a code, alone or after /start or /pair; else None."""
     match = _CODE.fullmatch(text.strip())
     return None if match is None else f"{match[1]}-{match[2]}".upper()
 

@@ -12,8 +12,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from channels.base import Button
+from channels.base import Button, Channel
+from gateway.pipeline.delivery import pieces
+from gateway.wording import phrases
 from gateway.wording.texts import CATALOGUE, Texts
+from memory.context import Context
+from memory.service import Service
+from memory.store.memories import Memory
 from memory.store.questions import Question
 
 #: Prefix of the data of a question's button, before the question's id and the choice.
@@ -75,12 +80,10 @@ _WORD: Final = re.compile(r"[\w']+")
 
 
 def answering(question: Question, choice: str) -> str:
-    """Returns the data of a press that takes a choice, under no message of the question."""
     return f"{_ANSWER}{question.id}:{choice}"
 
 
 def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[Button, ...]:
-    """Returns one button per choice. The question is `alone` if its message says nothing else."""
     end = _ALONE if alone else ""
     return tuple(Button(label=texts(name), data=answering(question, name) + end) for name in question.choices)
 
@@ -152,3 +155,27 @@ def _names(said: Sequence[str], label: str) -> bool:
     words = _WORD.findall(label.casefold())
     main = max(words, key=len)
     return len(words) > 1 and main in said and set(said) <= {*words, *_BESIDE}
+
+
+#: Characters shown of a memory.
+_LINE = 200
+
+
+async def ask_doubt(memory: Service, context: Context, texts: Texts, channel: Channel | None) -> bool:
+    """Asks the speaker about the next doubt that waits for them here. Returns False if there is none."""
+
+    def line(one: Memory) -> str:
+        said = " ".join(phrases.tell(one, context, language=texts.language).split())
+        cut = said if len(said) <= _LINE else f"{said[: _LINE - 1]}…"
+        return f"{cut} ({texts.date(one.valid_from)})"
+
+    # A plain "yes" tells nothing, so it takes no choice.
+    return await memory.doubts.ask(
+        context,
+        UNCLEAR,
+        lambda doubt, question: pieces(
+            channel,
+            texts("doubt.ask", older=line(doubt.older), newer=line(doubt.newer)),
+            buttons=buttons(question, texts, alone=True),
+        ),
+    )

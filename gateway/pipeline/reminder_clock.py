@@ -112,7 +112,6 @@ class ReminderClock:
             self._reached[task.key] = self._owed[task.key] = at
 
     async def _begin_owed(self, task: StandingTask) -> None:
-        """Begins a standing task whose time has come, if need be with a later try."""
         await self._begin_standing(task, self._owed[task.key])
         del self._owed[task.key]
 
@@ -187,7 +186,6 @@ class ReminderClock:
             await self._answer(self._store, row)
 
     async def _begin_standing(self, task: StandingTask, at: int) -> None:
-        """Queues a standing task for an answer in its person's private chat, unless there is nothing to do."""
         words, place = task.words(), await self._reminders.told_by(task.agent.name, *task.person)
         if not words:
             return

@@ -86,7 +86,6 @@ class Roster:
 
     @property
     def each_store(self) -> list[Store]:
-        """Every store once, even if several agents work on it."""
         return list({id(store): store for store in self.stores.values()}.values())
 
 

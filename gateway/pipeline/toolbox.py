@@ -19,9 +19,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from agents.foreign import ForeignTool
-from agents.marks import is_outside
-from agents.tools import CALL_SECONDS, Run, Tool, ToolError
+from agents.prompt import is_outside
+from agents.tools import CALL_SECONDS, ForeignTool, Run, Tool, ToolError
 from gateway.actions.memory import (
     ACTIONS,
     FORGET,
@@ -153,7 +152,6 @@ class Toolbox:
         )
 
     def of_the_web(self, names: Sequence[str], *, agreed: bool = False) -> tuple[Tool, ...]:
-        """Returns the tools of the web among `names`, or as they are once a person has `agreed`."""
         offered = self.web.tools(names) if self.web is not None else ()
         return tuple(
             replace(tool, run=partial(self._fetch, tool)) if tool.name == FETCH and not agreed else tool
@@ -177,7 +175,6 @@ class Toolbox:
         return await self.web.fetch(n, i, arguments)
 
     async def _use(self, tool: ForeignTool, n: int, i: int, arguments: Any) -> str:
-        """Calls a tool that is not ours, once."""
         calls = self.memory.outside_calls
         result = await calls.begin(self.turn, n, i, tool.name)
         if result is None:

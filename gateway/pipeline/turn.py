@@ -16,20 +16,17 @@ import structlog
 
 from agents import agent, skills
 from agents.llm import ChatMessage, Completion, ModelError, OnText, ToolCall
+from agents.spans import WorkTally
 from agents.tools import Tool
 from channels.base import Channel
 from gateway.internet.tools import NAMES as WEB_TOOLS
 from gateway.internet.tools import Web, WebTools, naming
-from gateway.ops.tally import WorkTally
-from gateway.pipeline import doubts
-from gateway.pipeline.allowance import refusal
-from gateway.pipeline.course import Agent, Course, Heard, Limits, Stops, in_words
+from gateway.pipeline.course import Agent, Course, Heard, Limits, Refusals, Stops, in_words
 from gateway.pipeline.delivery import pieces
+from gateway.pipeline.limits import refusal
 from gateway.pipeline.observed import Overheard
-from gateway.pipeline.outcome import Outcomes, is_nothing, spent, spent_on
-from gateway.pipeline.progress import Progress
-from gateway.pipeline.questions import DO
-from gateway.pipeline.refusals import Refusals
+from gateway.pipeline.outcome import Outcomes, Progress, is_nothing, spent, spent_on
+from gateway.pipeline.questions import DO, ask_doubt
 from gateway.pipeline.request import TurnRequest
 from gateway.pipeline.toolbox import Toolbox
 from gateway.reading.attachments import own_words
@@ -107,10 +104,7 @@ class TurnRunner:
         turn_id: int | None,
         exempt: bool = False,
     ) -> None:
-        """Answers `heard`, a burst of messages from one person. `turn_id` names an interrupted turn to resume.
-
-        An `exempt` person has no allowance to keep. Raises `Withdrawn` if there is nothing to answer any more.
-        """
+        """Answers a burst of messages of a person. `turn_id` names a turn to resume. Raises `Withdrawn` without any."""
         course = await self._opened(served, where, who, heard, channel, turn_id)
         try:
             outcome = await self._outcome(course, exempt=exempt)
@@ -131,7 +125,6 @@ class TurnRunner:
         channel: Channel | None,
         turn_id: int | None,
     ) -> Course:
-        """Claims the messages for a turn, or resumes the one that has them."""
         attached = [
             await self._memory.mailbox.attached(one.inbox_id) if one.inbound.attachments else [] for one in heard
         ]
@@ -173,10 +166,7 @@ class TurnRunner:
         return messages
 
     async def _mask(self, served: Agent, heard: Sequence[Heard]) -> Callable[[str], str]:
-        """Returns a function that masks secrets. The secrets of `heard`, known only in RAM, are masked by value.
-
-        An agent without a model answers with its own words and masked ones alone, so nothing is left to mask there.
-        """
+        """Returns a function that masks secrets; those of `heard` by value. Without a model nothing is left to mask."""
         if served.offline:
             return str
         return await asyncio.to_thread(self._masking, [one.original for one in heard if one.original is not None])
@@ -205,10 +195,7 @@ class TurnRunner:
             return await cut_off(course, notice, "deadline", retry=True)
 
     async def _refusal(self, course: Course, *, exempt: bool) -> str:
-        """Returns the words for a person who has used up the day's allowance; "" if something is left.
-
-        A turn that was interrupted after it had begun to cost something is finished.
-        """
+        """Returns words for a used-up allowance, else ""; a turn that has begun to cost something is finished."""
         served, allowance = course.served, course.served.spec.allowance
         free = served.offline or (exempt and not allowance.admins)
         if free or course.turn.steps or not allowance.portions:
@@ -218,10 +205,7 @@ class TurnRunner:
 
     @asynccontextmanager
     async def _listener(self, course: Course) -> AsyncIterator[OnText | None]:
-        """Yields a callback that shows the growing answer in the way the channel supports, or None.
-
-        A secret can be recognized only once it is complete, so an answer that may repeat a secret is not streamed.
-        """
+        """Yields a callback that shows the growing answer, or None: one that may repeat a secret is not streamed."""
         channel, place, turn_id = course.channel, course.heard[0].inbound.place, course.turn.id
         secret = any(one.original is not None for one in course.heard)
         may_be_silent = course.heard[0].inbound.task is not None
@@ -360,10 +344,7 @@ class TurnRunner:
         return agent.exchange("", (wanted,), (result,))
 
     async def _overheard(self, course: Course) -> list[tuple[int, Overheard]]:
-        """Returns people's lines to others before these messages, each with their identity, or a negative number.
-
-        Left out are people who have opted out of learning, and a chat in which learning is off.
-        """
+        """Returns people's lines to others before these messages, without those of people who opted out of learning."""
         last = course.heard[-1]
         lines = last.overheard or ()
         if not lines or not course.turn.context.session.learning:
@@ -375,17 +356,14 @@ class TurnRunner:
         return [(numbers[line.user_id], line) for line in lines if line.user_id not in silent]
 
     async def _finish(self, course: Course, outcome: Outcome) -> Afterwards:
-        """Commits the outcome. A task that failed or has nothing to tell shows nothing.
-
-        After an answer, the person is asked about facts in doubt, in a message of its own: neither waits for the other.
-        """
+        """Commits the outcome. After an answer, the person is asked about facts in doubt in a message of its own."""
         turn, view, texts = course.turn, course.view, course.texts
         self.tally.counts["turn", outcome.error or "answered"] += 1
         self.tally.counts["recalled", ""] += len(view.recall.items) if view is not None else 0
         if course.task is None:
             after = await self._memory.turns.finish(turn, view, outcome)
             may_ask = after.is_any_doubt and outcome.error is None and course.served.spec.memory.enabled
-            if may_ask and await doubts.ask(self._memory, turn.context, texts, course.channel):
+            if may_ask and await ask_doubt(self._memory, turn.context, texts, course.channel):
                 self._wake(course.session_key)
             return after
         ending = self._memory.reminders.task_ending(
@@ -398,7 +376,6 @@ class TurnRunner:
         return await self._memory.turns.finish(turn, view, shown, ending=ending)
 
     def _compact(self, course: Course, after: Afterwards) -> None:
-        """Sums up the conversation in the background if its window is nearly full."""
         if course.shares is None or not course.served.compacts:
             return
         bounds, texts, channel = course.served.bounds(course.shares), course.texts, course.channel
@@ -412,10 +389,7 @@ class TurnRunner:
 
 
 def _lately(served: Agent, turn: Turn, language: Language) -> int:
-    """Returns how many of the person's latest messages are read: few if they ask an agent without a model nothing.
-
-    They may ask in their own language or in `language`.
-    """
+    """Returns how many of the latest messages are read: few if they ask an agent without a model nothing."""
     if served.asks is None:
         return 0
     text = own_words("\n".join(message.text for message in turn.said))
@@ -426,10 +400,7 @@ def _lately(served: Agent, turn: Turn, language: Language) -> int:
 
 
 def _language(turn: Turn, view: TurnMaterial) -> str | None:
-    """Returns the person's own language, else the one they wrote last; None if they wrote none that shows.
-
-    Right after a new conversation began, recalled messages of earlier ones show it.
-    """
+    """Returns the person's own language, else the one they wrote last, in earlier conversations if need be."""
     if chosen := spoken(turn.context.speaker.language, ""):
         return chosen
     recalled = {item.passage.message.id: item.passage.message for item in view.recall.items if item.passage is not None}

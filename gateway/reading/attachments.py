@@ -140,10 +140,7 @@ class Attachments:
             return tuple(made)
 
     def _needless(self, attachment: Attachment) -> str:
-        """Returns the reason why an attachment is not worth fetching.
-
-        It is empty if it is worth it, and for an attachment whose name already says everything.
-        """
+        """Returns why an attachment is not worth fetching, "" if it is worth it or its name already says everything."""
         if attachment.kind == "other":
             return ""
         if attachment.kind in ("audio", "video") and not attachment.spoken:
@@ -222,10 +219,7 @@ class Attachments:
         return _attached(attachment, "spoken", text=text) if text else _attached(attachment, "named", why="empty")
 
     async def _kept(self, text: str, *, cut: bool) -> str:
-        """Returns `text` masked and short enough to be kept; empty if it has no words.
-
-        `cut` is True if the file had more text.
-        """
+        """Returns `text` masked and short enough, "" if it has no words. `cut` is True if the file had more."""
         kept = await asyncio.to_thread(self._mask, text[: self._text_chars])
         if len(text) > self._text_chars:
             kept = kept[: -min(_TORN, self._text_chars // 4)]

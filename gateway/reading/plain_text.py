@@ -158,7 +158,6 @@ def _fit(head: bytes, encoding: str, letters: frozenset[str], *, latin: bool, wh
 
 
 def _wide(head: bytes, *, whole: bool) -> str:
-    """Returns the byte order of UTF-16 without its mark, or "" if the bytes are none."""
     shares = {}
     for encoding in ("utf-16-le", "utf-16-be"):
         counts = Counter(_read(head, encoding, whole=whole) or "\x00")

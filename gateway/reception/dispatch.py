@@ -79,10 +79,7 @@ class Dispatch:
         unhear: Callable[[Inbound], None],
         reload: Reload | None = None,
     ) -> None:
-        """Takes `stop`, which ends the running answer in the place of a message, after a word to the person.
-
-        `unhear` drops the lines that a message's author said to others. `reload` reads the configuration anew.
-        """
+        """`stop` ends the answer in a place after a word to the person, `unhear` drops lines to others."""
         self._roster = roster
         self._channels = channels
         self._access = speakers.access
@@ -93,10 +90,7 @@ class Dispatch:
         self._reload = reload
 
     async def answered(self, waiting: Waiting) -> bool:
-        """Handles a command, a press, or the person's answer to a question.
-
-        Returns False for ordinary talk, and for the yes to a call of a tool, after which the model goes on.
-        """
+        """Handles a command, press or answer; False for ordinary talk and a yes after which the model goes on."""
         if waiting.late and await self._told_before(waiting):
             return True
         calls, row = waiting.store.memory.outside_calls, waiting.heard.inbox_id
@@ -156,11 +150,7 @@ class Dispatch:
         return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
 
     async def _asked_plainly(self, waiting: Waiting, reminded: bool) -> bool:
-        """Carries out a request in plain words; returns False if the message is ordinary talk.
-
-        Reminders are read here only for an agent without a model: a model has a tool for them. `reminded` says that the
-        bot spoke of one last.
-        """
+        """Carries out a request in plain words; False for ordinary talk. With a model, reminders are its tool's."""
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
         if inbound.chat_kind == "private" and plain.ends_questions(inbound.text):
             call = _as_written(await self._call(waiting))
@@ -188,10 +178,7 @@ class Dispatch:
         return served.offline and await self._guessed(waiting)
 
     async def _guessed(self, waiting: Waiting) -> bool:
-        """Offers to forget what a message seems to ask for in words that no pattern knows.
-
-        Returns False if it does not seem to, or if memory holds nothing that it can mean: the words are ordinary talk.
-        """
+        """Offers to forget what a message seems to ask for; returns False if it is ordinary talk."""
         what = await waiting.store.memory.turns.asks_to_forget(waiting.heard.inbound.text)
         return bool(what) and await offered(_as_written(await self._call(waiting)), what)
 
@@ -298,7 +285,6 @@ class Dispatch:
             await turns.run(served, where, who, [heard], channel, turn_id=turn_id, exempt=exempt)
 
     async def _begun(self, inbound: Inbound, store: Store, served: Agent) -> _Begun | None:
-        """Returns the command being typed; None if its author may not speak or is not known yet."""
         typed = table.parse(inbound.text)
         if typed is None:
             return None

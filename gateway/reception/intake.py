@@ -1,7 +1,9 @@
-"""Commits messages to the inbox, applies edits and deletions to them, and holds old messages until asked for.
+"""Commits messages to the inbox, fetches their attachments, applies edits and deletions, and holds old messages.
 
 Invariants: no unmasked text is written anywhere. A committed message is queued by the caller, held for a press, or
 known already. No message can be edited into a command. A message that is deleted before its turn gets no turn.
+Attachments are fetched at once and beside the lane, because platforms keep them for a while only: never twice at a
+time, nor again once they are kept. A turn waits for them. A fetch that a stop cuts off is made anew at the next start.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from gateway.commands import table
 from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.reception.backlog import Waiting
-from gateway.reception.lanes import Lanes
+from gateway.reading.attachments import Attachments
+from gateway.reception.backlog import Lanes, Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow
@@ -78,11 +80,7 @@ class Intake:
         self._stale_ms = int(stale_hours * 3_600_000)
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
-        """Commits a message.
-
-        Returns "held" if the message is too old to be answered unasked, and "repeated" if it was taken before. Raises
-        `StorageError`.
-        """
+        """Commits a message. Returns "held" if it is too old to be answered unasked. Raises `StorageError`."""
         long = sum(map(len, _texts_of(inbound))) > _LONG
         heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
@@ -104,10 +102,7 @@ class Intake:
         return replace(heard, inbox_id=inbox_id)
 
     async def set_aside(self, store: Store, row: InboxRow) -> bool:
-        """Sets aside an inbox row that an earlier run left, if it is not to be answered now. Returns whether it did.
-
-        A row is set aside if it can't be read, or is so old that a person must ask for its answer.
-        """
+        """Sets aside an earlier run's row that can't be read or is too old. Returns whether it did."""
         inbound = _parsed(row.payload)
         if inbound is None:
             log.error("inbox.unreadable", row=row.id, kept="set aside as dead")
@@ -127,10 +122,7 @@ class Intake:
         return await store.memory.mailbox.release(inbound.place.session_key, inbox_id=pressed.inbox_id, gone=gone)
 
     async def edit(self, waiting: Waiting, served: Agent) -> None:
-        """Applies an edit: before its turn it replaces the message, after the turn it only corrects memory.
-
-        A message can't be edited into a command, because edits have no rights, and can't be edited into an empty one.
-        """
+        """Applies an edit: before its turn it replaces the message, later it only corrects memory. Never a command."""
         heard, store = waiting.heard, waiting.store
         edit, key = heard.inbound, heard.inbound.place.session_key
         if table.parse(edit.text) is not None or not edit.text.strip():
@@ -157,10 +149,7 @@ class Intake:
         )
 
     async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
-        """Takes back deleted messages. Returns the ids of the inbox rows among them that waited.
-
-        Messages that wait for their turn get none. Other messages lose their text and the memories learned from them.
-        """
+        """Takes back deleted messages, with what was learned from them. Returns the inbox rows of those that waited."""
         key = place.session_key
 
         def is_deleted(payload: str) -> bool:
@@ -173,7 +162,6 @@ class Intake:
         return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:
-        """Removes the memories that a running turn learns from deleted messages, once the turn is over."""
         key = place.session_key
         await self._lanes.idle(key)
         try:
@@ -182,10 +170,7 @@ class Intake:
             log.error("deleted.unsaved", session=key, error=str(exc), kept="what was learned from the message")
 
     def _masked(self, inbound: Inbound) -> Heard:
-        """Returns the message with its secrets masked. The original text stays beside it, in RAM only.
-
-        This is the place that bounds what the rest of the pipeline reads, and what is stored, of a message.
-        """
+        """Returns the message with its secrets masked and its length bounded; the original text stays in RAM only."""
         text = kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
         safe = replace(
             inbound,
@@ -219,7 +204,6 @@ class Intake:
         return masked
 
     def _is_stale(self, inbound: Inbound) -> bool:
-        """Returns whether a message is too old to be answered unasked and its channel can show "answer now"."""
         said = inbound.pressed is None and not inbound.edited
         channel = self._channels.get(inbound.channel)
         asked_for = channel is not None and channel.capabilities.buttons
@@ -254,3 +238,49 @@ def _reworded(store: Store, row: InboxRow, original: str | None) -> Callable[[Wa
 def _late_notice(channel: Channel | None, texts: Texts) -> Part:
     (notice, *_) = pieces(channel, texts("late.ask"), buttons=(Button(label=texts("late.button"), data=NOW),))
     return notice
+
+
+class Fetching:
+    def __init__(self, channels: Mapping[str, Channel], attachments: Attachments) -> None:
+        self._channels = channels
+        self._attachments = attachments
+        self._looking: dict[int, asyncio.Task[None]] = {}
+
+    def begin(self, waiting: Waiting) -> None:
+        heard, mailbox = waiting.heard, waiting.store.memory.mailbox
+        channel = self._channels.get(heard.inbound.channel)
+        if channel is None or heard.inbox_id in self._looking or waiting.alone:
+            return  # a command has no use for attachments
+
+        async def look() -> None:
+            if not await mailbox.attached(heard.inbox_id):
+                understood = await self._attachments.understand(channel, heard.inbound)
+                await mailbox.attach(heard.inbox_id, understood)
+
+        def looked(task: asyncio.Task[None]) -> None:
+            del self._looking[heard.inbox_id]
+            if not task.cancelled() and (error := task.exception()) is not None:
+                # The turn that waits for it reports the error; the message may have been taken back meanwhile.
+                log.info("attachment.not_looked_at", row=heard.inbox_id, error=type(error).__name__)
+
+        task = self._looking[heard.inbox_id] = asyncio.create_task(look())
+        task.add_done_callback(looked)
+
+    async def done(self, batch: Sequence[Waiting]) -> None:
+        """Waits until the attachments of these messages are understood. Raises `StorageError` if they can't be kept."""
+        for waiting in batch:
+            if waiting.heard.inbound.attachments:
+                self.begin(waiting)  # once more if the store failed before
+        looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
+        if not looking:
+            return
+        channel = self._channels.get(batch[0].heard.inbound.channel)
+        if channel is not None:
+            await channel.typing(batch[0].heard.inbound.place)
+        await asyncio.gather(*(asyncio.shield(task) for task in looking))
+
+    async def drain(self) -> None:
+        """Stops fetching: nothing more is begun, and the next start fetches again."""
+        for looking in self._looking.values():
+            looking.cancel()
+        await asyncio.gather(*self._looking.values(), return_exceptions=True)

@@ -27,12 +27,9 @@ from gateway.pipeline.policy import code_in
 from gateway.pipeline.questions import goes_on
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
-from gateway.reception.backlog import Backlog, Waiting
+from gateway.reception.backlog import Backlog, LaneFull, Lanes, Unstored, Waiting
 from gateway.reception.dispatch import Dispatch, Speakers
-from gateway.reception.fetching import Fetching
-from gateway.reception.intake import NOW, Intake, Mask
-from gateway.reception.lanes import LaneFull, Lanes
-from gateway.reception.unstored import Unstored
+from gateway.reception.intake import NOW, Fetching, Intake, Mask
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError, TakenForDead, Withdrawn
 from memory.loops import reason_of
@@ -150,10 +147,7 @@ class Router:
         return key in self._at_once or self._lanes.is_busy(key)
 
     async def begin_task(self, store: Store, row: InboxRow) -> None:
-        """Queues a task whose time has come among the messages of its session.
-
-        Its row is committed, so after an error it is found by looking, a while later.
-        """
+        """Queues a task whose time has come; after an error its row is found by looking, a while later."""
         try:
             if await self.hold(store, row.session_key) != "elsewhere":
                 self._queue_row(store, row)
@@ -162,10 +156,7 @@ class Router:
             self._backlog.look_later(store)
 
     async def hold(self, store: Store, key: str, heard: Heard | None = None) -> _Held:
-        """Holds a session, unless another process answers there, and takes up the work left in it.
-
-        Returns the answer of `OwnShare.hold`. Asks for a place that only this process can reach. Raises `StorageError`.
-        """
+        """Holds a session and takes up the work left in it, as `OwnShare.hold` does. Raises `StorageError`."""
         channel = self._channels.get(Place.from_session_key(key).channel)
         # A message about which only this process knows something would lose that on the way to another.
         spread = (
@@ -182,10 +173,7 @@ class Router:
         return held
 
     async def took(self, store: Store, keys: Collection[str]) -> None:
-        """Takes up the work that others have left in sessions, except messages. Raises `StorageError`.
-
-        What it can't take up stays among `OwnShare.fresh`, and is found there by looking.
-        """
+        """Takes up work in sessions, except messages; what fails stays in `OwnShare.fresh`. Raises `StorageError`."""
         await self._roster.load_choices()
         await store.delivery.take_up(keys)
         await store.memory.learner.take_over(keys)
@@ -208,7 +196,6 @@ class Router:
         return await self._policy.may_speak(inbound, self._access.state)
 
     def is_admin(self, inbound: Inbound) -> bool:
-        """Returns whether a message has an admin's rights on its channel, or on that of the account it is sent with."""
         return self._policy.is_admin(inbound)
 
     # Calls of channels ------------------------------------------------------------------------------------------
@@ -355,10 +342,7 @@ class Router:
             self._buckets.give_back(self._whose(inbound))
 
     def _whose(self, inbound: Inbound) -> tuple[str, ...]:
-        """Returns the key of the rate: the author, and for late messages the place too.
-
-        Late messages arrive in order only within one place.
-        """
+        """Returns the key of the rate: the author, with the place for late messages, which are in order only there."""
         late = inbound.pressed is None and self._now() - inbound.sent_at > _PROMPT_MS
         return (inbound.channel, inbound.author_id, *((inbound.place.session_key,) if late else ()))
 
@@ -393,7 +377,6 @@ class Router:
         return replace(heard, overheard=self._observed.lines(inbound.place.session_key))
 
     async def _taken(self, heard: Heard, store: Store, texts: Texts) -> None:
-        """Handles a message whose inbox row is committed, unless another process holds its session."""
         key = heard.inbound.place.session_key
         if not self._backlog.take(store, heard.inbox_id):
             return  # it was found by looking
@@ -422,7 +405,6 @@ class Router:
                 await self._unsaved(key, [waiting], exc)
 
     def _queue_row(self, store: Store, row: InboxRow) -> None:
-        """Queues an unanswered row of a store, unless it is in hand."""
         if not self._backlog.take(store, row.id):
             return
         try:
@@ -530,7 +512,6 @@ class Router:
             await self._answer_said(store, served, batch, texts)
 
     async def _answer_said(self, store: Store, served: Agent, batch: list[Waiting], texts: Texts) -> None:
-        """Answers a command or an answer to a question by its handler, and other words by a turn."""
         first = batch[0]
         inbound = first.heard.inbound
         if first.turn_id is None and inbound.task is None and await self._dispatch.answered(first):
@@ -552,10 +533,7 @@ class Router:
         await store.turns.run(served, where, who, heard, channel, turn_id=first.turn_id, exempt=exempt)
 
     async def _stop(self, store: Store, inbound: Inbound, announce: Callable[[], Awaitable[None]]) -> bool:
-        """Stops the running answer in a place and the person's waiting messages there. Returns False without any.
-
-        `announce` tells the person first, so that the effects of the stop are shown after it.
-        """
+        """Stops the running answer in a place and the person's waiting messages there. Returns False without any."""
         key = inbound.place.session_key
         waiting = self._lanes.take_out(
             key, lambda item: item.store is store and item.heard.inbound.author_id == inbound.author_id
@@ -625,6 +603,5 @@ def _asks_to_forget(inbound: Inbound) -> bool:
 
 
 def _is_aside(inbound: Inbound) -> bool:
-    """Returns whether no turn answers the message, because it is an edit or has no content."""
     empty = not inbound.text.strip() and not inbound.attachments
     return inbound.edited or (inbound.pressed is None and empty)

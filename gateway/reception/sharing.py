@@ -93,7 +93,6 @@ class Sharing:
         return _LOOKS
 
     async def _take_up(self, wanted: Collection[str], *, seldom: bool) -> None:
-        """Takes up what signals told of, and what is found by looking."""
         alone = self._store.memory.loops.alone
         for key in sorted(wanted):
             await alone(_LOOP, f"hold {key}", partial(self._router.hold, self._store, key))
@@ -127,7 +126,6 @@ class Sharing:
     # Signals --------------------------------------------------------------------------------------------------------
 
     def _want(self, key: str) -> None:
-        """Plans a look at a session in which another process has left work."""
         self._wanted.add(key)
         self._woken.set()
 
@@ -136,7 +134,6 @@ class Sharing:
         self._woken.set()
 
     def _show(self, key: str) -> None:
-        """Shows the rows of a session that another process can't reach, if this one can."""
         if self._router.reaches(Place.from_session_key(key)):
             self._store.delivery.wake(key)
 

@@ -28,10 +28,7 @@ def wording(language: Language) -> dict[str, Any]:
 
 
 def say(key: str, value: str, *, language: Language) -> str:
-    """Returns the fact `key` = `value` as said to the person in `language`, without a capital letter or a full stop.
-
-    `key` is normalised, as facts are stored.
-    """
+    """Returns the fact `key` (normalised) = `value` as said to the person, without a capital letter or a full stop."""
     if _denial().match(value) and _denying(key).match(value):
         return f"{key}: {value}"
     head, tail = _phrase(key, language)
@@ -39,7 +36,6 @@ def say(key: str, value: str, *, language: Language) -> str:
 
 
 def _phrase(key: str, language: Language) -> tuple[str, str]:
-    """Returns the parts of the phrase before and after a value of this key."""
     words = wording(language)
     phrase: str | None = words["phrases"].get(key)
     thing = key.removeprefix("favourite-")
@@ -80,10 +76,7 @@ def _shortened(key: str, value: str, *, language: Language) -> str:
 
 @cache
 def _opening(key: str, language: Language, *, own: bool, closed: bool) -> re.Pattern[str]:
-    """Returns the beginnings of a value that say its phrase in this language.
-
-    Short ones count only in the phrase's `own` language, or before an end that says the rest of the phrase (`closed`).
-    """
+    """Returns the beginnings of a value that say its phrase; short ones only in its `own` language or if `closed`."""
     openings = [_expression(one, language) for one in _listed(key, language)]
     head = _phrase(key, language)[0]
     noun, copulas = head.rstrip(" :："), str(wording(language)["copulas"])
@@ -98,7 +91,6 @@ def _opening(key: str, language: Language, *, own: bool, closed: bool) -> re.Pat
 
 
 def _ends(noun: str, language: Language, *, key: str) -> Iterator[str]:
-    """Yields a phrase's beginning without its first words, the longest first."""
     if not noun:
         return
     yield noun
@@ -118,7 +110,6 @@ def _expression(words: str, language: Language) -> str:
 
 @cache
 def _listed(key: str, language: Language) -> tuple[str, ...]:
-    """Returns the openings that the file of a language lists for a key."""
     listed: str = wording(language)["repeats"].get(key, "")
     return tuple(listed.split("|")) if listed else ()
 
@@ -150,10 +141,7 @@ _DENYING: Final = frozenset({"dislikes", "boundary"})
 
 
 def tell(memory: Memory, context: Context, *, language: Language) -> str:
-    """Returns a memory as told to the person who asks.
-
-    It reads "you …" if it is about them, else it begins with the name of the person it is about.
-    """
+    """Returns a memory as told to the person who asks: "you …" about them, else with the name of whom it is about."""
     if memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves):
         return say(memory.key, memory.value, language=language)
     return f"{memory.subject_name}: {memory.key}: {memory.value}"

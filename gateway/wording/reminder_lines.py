@@ -74,7 +74,6 @@ def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.s
 
 
 def words(texts: Texts, reminder: Reminder) -> str:
-    """Returns the words of a reminder; those of a task are marked as a task's."""
     return texts("remind.task", text=reminder.text) if reminder.kind == "task" else reminder.text
 
 
@@ -126,7 +125,6 @@ def texts_of(reminder: Reminder) -> Texts:
 
 
 def local(at: int, zone: str) -> datetime:
-    """Returns a moment, milliseconds UTC, on the wall clock of a zone."""
     return datetime.fromtimestamp(at / 1000, UTC).astimezone(_known(zone))
 
 

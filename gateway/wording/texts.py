@@ -1,4 +1,4 @@
-"""Every fixed text that a person may be shown, in their language and timezone, with dates as they are written there.
+"""Every fixed text that a person may be shown, in their language and timezone, and the names of memory's parts there.
 
 Invariants: all languages have the same keys with the same fields (a test holds this). English and Chinese have every
 text of the part `texts` of their `texts.yaml`; a text that another language lacks is shown in English.
@@ -21,6 +21,7 @@ from gateway.reading.attachments import own_words, plain_name
 from gateway.wording.phrases import wording
 from languages import LANGUAGES, Language, part
 from memory import keys
+from memory.browse.browse import LISTED, TIERS
 from memory.errors import (
     Derived,
     MemoryFault,
@@ -33,7 +34,9 @@ from memory.errors import (
     UnknownFilter,
     UnreadFilter,
 )
+from memory.filters import Group
 from memory.filters import Name as FilterName
+from memory.store.memories import Kind
 from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
 
@@ -96,10 +99,7 @@ def spoken(own: str | None, default: Language) -> Language:
 
 
 def written_in(text: str, default: Language) -> Language:
-    """Returns the language `text` is written in; `default` if that is not clear.
-
-    Characters that Chinese and Japanese share are Japanese where that is the default.
-    """
+    """Returns the language of `text`, else `default`; characters shared by Chinese and Japanese go by `default`."""
     return spoken(last_language([(text, language_of(own_words(text))), ("", default)]), default)
 
 
@@ -150,10 +150,7 @@ class Texts:
                 return self(_REFUSED.get(type(error), "memory.unknown_id"), id=short_id, most=keys.TAGS_LIMIT)
 
     def failed_store(self, key: FailedStore, error: StorageError) -> str:
-        """Returns the words of `key` with the reason why the database failed, without paths and statements.
-
-        "error.storage" tells of a message that waits, "error.not_taken" of one that is gone, "error.unread" of a read.
-        """
+        """Returns the words of an error of the database, such as "error.storage", without paths and statements."""
         reason = f"storage.{error.code}"
         return self(key, reason=self(reason if reason in CATALOGUE[self.language] else "storage.storage"))
 
@@ -208,3 +205,48 @@ class Texts:
         if self.date(start) != self.date(end):
             return self.date(start), self.date(end)
         return self.moment(start), self.moment(end)
+
+
+Word: TypeAlias = Literal["auto", "off", "on", "done", "all", "transcript"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPart(Group):
+    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
+
+    kinds: tuple[Kind, ...]
+    name: str
+
+
+@cache
+def part_of(named: str) -> ListedPart | None:
+    """Returns the part that people call `named` in any language ("tier 2", "facts", 健康); None if there is none."""
+    return _parts().get(named.casefold().replace(" ", ""))
+
+
+def means(text: str, word: Word) -> bool:
+    return text.strip().casefold() in _words(word)
+
+
+@cache
+def _words(word: Word) -> frozenset[str]:
+    return frozenset(said for language in CATALOGUE.values() for said in language[f"word.{word}"].split("|"))
+
+
+@cache
+def _parts() -> Mapping[str, ListedPart]:
+    parts: dict[str, ListedPart] = {}
+    for tier, kinds in TIERS.items():
+        parts[f"tier{tier}"] = parts[f"第{'一二三'[tier - 1]}层"] = ListedPart(name=f"tier{tier}", kinds=kinds)
+    for language in CATALOGUE.values():
+        for key, text in language.items():
+            group, _, name = key.partition(".")
+            if group in ("kind", "kinds"):
+                kind = next(one for kinds in TIERS.values() for one in kinds if one == name)
+                part = ListedPart(name=name, kinds=(kind,))
+            elif group == "category":
+                part = ListedPart(name=name, kinds=LISTED, category=name)
+            else:
+                continue
+            parts |= {name: part, text.casefold().replace(" ", ""): part}
+    return parts

@@ -10,12 +10,12 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from pydantic import SecretStr
 
+from agents.budget import count_tokens
 from agents.chain import Chain
 from agents.llm import ChatMessage, Provider, Request
 from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from memory.text.sentences import parts
 from memory.text.simplified import simplified
 from memory.text.words import tokens

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from agents.spans import span
-from gateway.ops.traces import traced
+from gateway.ops.telemetry import traced
 from tests.kit.paced import keep
 from tests.kit.patience import SECONDS
 from tests.kit.served import SELDOM

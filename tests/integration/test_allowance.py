@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agents.llm import Completion, Usage
 from agents.spec import AllowanceSpec, PortionOfDay
-from gateway.pipeline import allowance
+from gateway.pipeline import limits
 from gateway.pipeline.policy import Rules
 from gateway.wording.texts import Texts
 from memory.chat.stats import Spending, Taken
@@ -102,13 +102,13 @@ def test_nothing_is_said_of_what_has_no_limit() -> None:
     spending = Spending(
         person=Taken(tokens=9, cost=9), chat=Taken(tokens=9, cost=9), agent=Taken(tokens=9, cost=9), until=NOON
     )
-    assert allowance.refusal(AllowanceSpec(), spending, Texts("en")) == ""
-    assert allowance.lines(AllowanceSpec(), spending, Texts("en")) == []
+    assert limits.refusal(AllowanceSpec(), spending, Texts("en")) == ""
+    assert limits.allowance_lines(AllowanceSpec(), spending, Texts("en")) == []
 
 
 @given(tokens=st.integers(0, 200), cost=st.floats(0, 2), most=st.integers(1, 100))
 @pytest.mark.parametrize("whose", ["person", "chat", "agent"])
 def test_a_portion_is_used_up_by_whichever_comes_first(whose: str, tokens: int, cost: float, most: int) -> None:
     taken = Taken(tokens=tokens, cost=cost)
-    share = allowance.Share(whose=whose, portion=PortionOfDay(tokens=most, cost=1.0), taken=taken)
+    share = limits.Share(whose=whose, portion=PortionOfDay(tokens=most, cost=1.0), taken=taken)
     assert share.used_up == (tokens >= most or cost >= 1.0)

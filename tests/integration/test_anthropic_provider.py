@@ -11,6 +11,7 @@ import httpx
 import pytest
 from llmock.pytest_plugin import LLMock
 
+from agents.budget import count_tokens
 from agents.llm import (
     ChatMessage,
     Completion,
@@ -26,7 +27,6 @@ from agents.llm import (
 )
 from agents.providers.connect import connect
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from tests.kit.patience import SECONDS
 from tests.kit.wire import replies, wire
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from channels.base import Capabilities, Channel, ChannelRefused, ChannelUnavailable, Health, Host, Inbound, Outbound
-from gateway.cli import pairing
+from gateway.cli import adding
 from gateway.config import setup
 from gateway.config.loading import ConfigError, load
 from gateway.config.settings import DiscordSettings, TelegramSettings
@@ -307,7 +307,7 @@ async def paired(wire: Wire, *, seconds: float = 0.2, say: Callable[[str], None]
         await asyncio.sleep(0)
 
     async with limit():
-        first = await pairing.pair(wire, code=CODE, language="en", say=say, seconds=seconds, sleep=sleep)
+        first = await adding.pair(wire, code=CODE, language="en", say=say, seconds=seconds, sleep=sleep)
     return None if first is None else first.author_id
 
 
@@ -353,7 +353,7 @@ async def test_three_wrong_codes_shut_a_person_out_and_nobody_else() -> None:
 
 async def test_many_who_guess_together_end_the_code() -> None:
     """With an account for every three guesses nobody gets near it: whoever sets the bot up begins again."""
-    guesses = [said("CDFG-2346", person=str(100 + n // 3)) for n in range(pairing.GUESSES)]
+    guesses = [said("CDFG-2346", person=str(100 + n // 3)) for n in range(adding.GUESSES)]
     assert await paired(Wire(*guesses[1:], said(CODE)), seconds=10) == "7"
     assert await paired(Wire(*guesses, said(CODE))) is None
 

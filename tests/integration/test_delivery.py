@@ -23,8 +23,8 @@ from channels.base import (
     NotTaken,
     Place,
 )
+from gateway.pipeline.outcome import Progress
 from gateway.pipeline.policy import Rules
-from gateway.pipeline.progress import Progress
 from gateway.reception.router import Router
 from memory.service import Service
 from memory.store.database import Database

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 from structlog.testing import capture_logs
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.chat.turns import Turn
 from memory.errors import StoreBusy
 from memory.learn import extractions

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from agents.foreign import installed
 from agents.own_tools import OwnTools
 from agents.skills import load
 from agents.spec import ServerSpec
+from agents.tools import installed
 from agents.toolservers.server import ToolServer
 from gateway.app import opened
 from gateway.config.loading import Config, ConfigError

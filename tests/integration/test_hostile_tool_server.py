@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from agents.foreign import installed
 from agents.spec import ServerSpec
-from agents.tools import ToolError
+from agents.tools import ToolError, installed
 from agents.toolservers import relay
 from agents.toolservers.session import OutcomeUnknown
 from tests.kit.patience import SECONDS, leap, until

@@ -6,8 +6,8 @@ import asyncio
 
 import httpx
 
+from agents.chain import Servers
 from agents.llm import ChatMessage, Request
-from agents.servers import Servers
 from agents.spec import AgentSpec, ModelSpec
 from gateway import models
 from memory.learn.model import ModelRequest

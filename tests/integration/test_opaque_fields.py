@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 
+from agents.budget import count_tokens
 from agents.llm import ChatMessage, Completion, Request, ToolCall, ToolSpec
 from agents.providers.connect import connect
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.cli import offer

@@ -22,6 +22,7 @@ from llmock.scenarios import ToolCall as MockCall
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
+from agents.budget import count_tokens
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -43,7 +44,6 @@ from agents.llm import (
 from agents.providers.openai import OpenAIProvider
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from tests.kit.patience import SECONDS, hang, leap, limit, settle
 from tests.kit.wire import Wire, refuses_once, replies, wire
 

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 
 from bench.openapi import document
-from gateway.api.memories import ROUTES
+from gateway.api.operations import ROUTES
 from tests.kit.doors import House, house
 from tests.kit.fakes import ScriptedModel
 

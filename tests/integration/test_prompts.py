@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.budget import size
+from agents.budget import count_tokens, size
 from agents.llm import Completion, ContextOverflow, OnText, Request, Usage
 from agents.output import Output
-from agents.tokens import count_tokens
 from memory.learn.model import BackgroundModel, ModelRequest
 from tests.kit.bench import Bench, Screen, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls

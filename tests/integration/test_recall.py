@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.chat.identities import Where, Who
 from memory.recall.embedders.local import Local
 from memory.recall.embedding import Embedders

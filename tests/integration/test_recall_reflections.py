@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.context import Context
 from memory.recall.recall import REFLECTION_SHARE, Budget, Snapshot, recall
 from memory.recall.search import Hit

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from agents.budget import count_tokens
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -33,7 +34,6 @@ from agents.providers.connect import connect
 from agents.providers.errors import Refusal
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
-from agents.tokens import count_tokens
 from tests.kit import stalls
 from tests.kit.loopback import Answer, Asked, serving
 from tests.kit.patience import SECONDS

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from agents.budget import count_tokens
 from agents.providers.quirks import Quirk
-from agents.tokens import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import Config, load

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from agents.foreign import installed
 from agents.spec import ServerSpec
-from agents.tools import ToolError
-from agents.toolservers import results
+from agents.tools import ToolError, installed
+from agents.toolservers import definitions
 from agents.toolservers.session import OutcomeUnknown
 from gateway.ops.telemetry import configure
 from gateway.pipeline.policy import Rules
@@ -159,7 +158,7 @@ async def test_a_result_is_capped_and_without_hidden_characters(tmp_path: Path) 
     async with running(spec(tmp_path, "rogue", "flood", "instruct")) as server:
         much = await (await tool(server, "flood")).call({"characters": 1_000_000})
         said = await (await tool(server, "instruct")).call({})
-    assert len(much) < results.LONGEST + 100 and "characters left out" in much
+    assert len(much) < definitions.LONGEST + 100 and "characters left out" in much
     assert "\u202e" not in said and "\U000e0041" not in said
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from structlog.testing import capture_logs
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import load

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agents.budget import USUAL_CONTEXT, Gauge
-from agents.foreign import ToolSource
 from agents.llm import Provider
 from agents.skills import Skill
 from agents.spec import AgentSpec, ModelSpec, ToolName, WebToolName
+from agents.tools import ToolSource
 from channels.base import Channel, Inbound
 from gateway.app import MASK
 from gateway.internet.tools import Web

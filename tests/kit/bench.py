@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from agents.budget import USUAL_CONTEXT
-from agents.foreign import ToolSource
 from agents.llm import Completion, OnText, Request
 from agents.skills import Skill
 from agents.spec import ModelSpec, ToolName, WebToolName
+from agents.tools import ToolSource
 from channels.base import (
     Button,
     Capabilities,

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from channels.api import API
 from memory.chat.edits import Edits
 from memory.chat.identities import Where, Who

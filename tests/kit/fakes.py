@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import count
 
+from agents.budget import count_tokens
 from agents.llm import Completion, OnText, Request, ToolCall
-from agents.tokens import count_tokens
 from gateway.app import MASK
 from gateway.reading.attachments import Attachments
 from memory.runtime import Runtime

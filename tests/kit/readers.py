@@ -15,13 +15,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-from agents import budget, calls, marks, output, textual_calls, tokens, tools
+from agents import budget, calls, output, prompt, tools
 from agents.offline import question
 from agents.offline.speech import speech
 from agents.providers import events, quirks
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
-from gateway.api import front_ends
+from gateway.api import tellings
 from gateway.commands import call, keys, plain, table
 from gateway.internet.addresses import is_named
 from gateway.pipeline import policy
@@ -232,7 +232,7 @@ READERS: Final = (
         for encoding in ("utf-16-le", "gb18030", "cp1252")
     ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
-    Reader(name="gateway.api.front_ends.own_words", read=front_ends.own_words),
+    Reader(name="gateway.api.tellings.own_words", read=tellings.own_words),
     Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
     Reader(name="gateway.commands.plain.requested", read=lambda text: plain.requested(text, modelless=True)),
     Reader(name="gateway.commands.plain.requested:model", read=lambda text: plain.requested(text, modelless=False)),
@@ -247,8 +247,8 @@ READERS: Final = (
     Reader(name="channels.markup.terminal", read=lambda text: markup.terminal(text, 80), seconds=2.0),
     Reader(name="channels.markup.plain", read=lambda text: markup.plain(text, 4_096)),
     Reader(name="channels.markup.unmentioning", read=markup.unmentioning),
-    Reader(name="agents.marks.unmarked", read=marks.unmarked),
-    Reader(name="agents.marks.one_line", read=marks.one_line),
+    Reader(name="agents.prompt.unmarked", read=prompt.unmarked),
+    Reader(name="agents.prompt.one_line", read=prompt.one_line),
     # Read in pieces as they come, so the loop never waits for the whole of it.
     Reader(name="agents.output.Output.feed", read=_fed, seconds=2.0),
     Reader(name="agents.output.Output.feed:offered", read=partial(_fed, offered=("a", "find")), seconds=2.0),
@@ -257,11 +257,11 @@ READERS: Final = (
     Reader(name="agents.calls.tool_named", read=lambda text: calls.tool_named(text, ("find", "forget_all"))),
     Reader(name="agents.providers.events.Events.add", read=_streamed),
     Reader(name="agents.providers.errors.Refusal.parse", read=_refused),
-    Reader(name="agents.textual_calls.calls_in", read=textual_calls.calls_in),
-    Reader(name="agents.textual_calls.pythonic", read=textual_calls.pythonic),
-    Reader(name="agents.tokens.count_tokens", read=tokens.count_tokens),
+    Reader(name="agents.calls.calls_in", read=calls.calls_in),
+    Reader(name="agents.calls.pythonic", read=calls.pythonic),
+    Reader(name="agents.budget.count_tokens", read=budget.count_tokens),
     Reader(name="agents.tools.vendor_name", read=tools.vendor_name),
-    Reader(name="agents.budget.shortened", read=lambda text: budget.shortened(text, 1_000, tokens.count_tokens)),
+    Reader(name="agents.budget.shortened", read=lambda text: budget.shortened(text, 1_000, budget.count_tokens)),
 )
 UNITS: Final = (
     "a", "A", "1", "0", " ", "\n", "\t", ".", "-", "_", "–", "—", "*", "`", "~", "#", ">", "<", "[", "]", "(", ")",

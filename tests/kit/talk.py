@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.chat.edits import Edits
 from memory.chat.identities import Where, Who
 from memory.chat.turns import Outcome, Said, Turn

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from agents.foreign import ForeignTool
 from agents.spec import ServerSpec
+from agents.tools import ForeignTool
 from agents.toolservers.definitions import Definition
 from agents.toolservers.server import ToolServer
 from memory.text.guard import clean

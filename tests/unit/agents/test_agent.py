@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from agents import agent
-from agents.budget import Gauge, size
+from agents.budget import Gauge, count_tokens, size
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -29,7 +29,6 @@ from agents.llm import (
     ToolSpec,
 )
 from agents.spec import TurnSpec
-from agents.tokens import count_tokens
 from agents.tools import Tool, ToolError
 from memory.text.secrets.redact import redact as masking
 from tests.kit.fakes import ScriptedModel, calls, says

@@ -21,6 +21,7 @@ from agents.budget import (
     affordable,
     allot,
     background,
+    count_tokens,
     lighter,
     message_size,
     shares,
@@ -29,7 +30,6 @@ from agents.budget import (
     tools_size,
 )
 from agents.llm import ChatMessage, Completion, Request, ToolSpec, Usage
-from agents.tokens import count_tokens
 
 tokens = st.integers(0, 50_000)
 parts = st.lists(

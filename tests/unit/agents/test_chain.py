@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, UNPAID, WAITS, Chain, Member
+from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, UNPAID, WAITS, Chain, Member, Servers
 from agents.llm import (
     BadCompletion,
     ChatMessage,
@@ -23,7 +23,6 @@ from agents.llm import (
     Provider,
     Request,
 )
-from agents.servers import Servers
 
 REQUEST = Request(messages=(ChatMessage(role="user", content="hello"),))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.marks import one_line, spoken, told_apart, unmarked
+from agents.prompt import one_line, spoken, told_apart, unmarked
 from tests.kit.tables import each_row
 
 

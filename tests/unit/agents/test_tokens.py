@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from tests.kit.tables import each_row
 
 # Any code point, lone surrogates included: chat platforms have sent them.

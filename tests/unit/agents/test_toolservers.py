@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.marks import is_outside, outside, unmarked
+from agents.prompt import is_outside, outside, unmarked
 from agents.spec import AgentSpec, ServerSpec
-from agents.toolservers import definitions, relay, results
+from agents.toolservers import definitions, relay
 from agents.toolservers.addresses import forbidden, resolved_forbidden
 from tests.kit.patience import SECONDS
 from tests.kit.tables import each_row
@@ -95,13 +95,13 @@ def test_a_tool_is_offered_under_a_name_that_vendors_take(tool: str, name: str) 
     ],
 )
 def test_a_result_becomes_text(result: dict[str, Any], text: str) -> None:
-    assert results.text_of(result) == text
+    assert definitions.text_of(result) == text
 
 
 @given(st.text(max_size=50), st.integers(0, 100_000))
 def test_a_result_is_never_longer_than_the_cap_and_a_note(text: str, times: int) -> None:
     """A megabyte would push the conversation out of the model's sight."""
-    assert len(results.capped((text * times)[: 10**6])) <= results.LONGEST + 60
+    assert len(definitions.capped((text * times)[: 10**6])) <= definitions.LONGEST + 60
 
 
 @given(st.text("[]endofresultfrom () \nmemory［〔", max_size=60))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
-from channels.console_page import lines
+from channels.console_live import lines
 from tests.kit.tables import each_row
 
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 
 from agents.spec import ToolName
 from gateway.actions.memory import ACTIONS, SearchMemory, syntax
-from gateway.api.memories import ROUTES
-from gateway.api.operations import OFFERED
+from gateway.api.operations import OFFERED, ROUTES
 from gateway.pipeline import toolbox
 
 #: The tools of an agent that are no actions on memories.

@@ -22,8 +22,8 @@ from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 import gateway.reading.pdf
+from agents.budget import count_tokens
 from agents.llm import ModelUnavailable
-from agents.tokens import count_tokens
 from channels.base import (
     Attachment,
     AttachmentKind,

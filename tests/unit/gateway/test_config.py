@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from agents.foreign import installed
 from agents.spec import AgentSpec
+from agents.tools import installed
 from gateway.__main__ import main
 from gateway.cli.exits import EX_CONFIG
 from gateway.config import explaining

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.reception.lanes import LaneFull, Lanes
+from gateway.reception.backlog import LaneFull, Lanes
 from tests.kit.patience import SECONDS, leap, limit, until
 
 

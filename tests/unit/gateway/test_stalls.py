@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from agents.spans import WorkTally
 from gateway.ops.stalls import RECENT, Stall, Stalls, WatchedLoop, of_running_loop, run
-from gateway.ops.tally import WorkTally
 from memory.text.secrets.redact import redact
 from tests.kit import stalls as guard
 
@@ -87,7 +87,7 @@ def test_the_place_is_the_innermost_of_the_programs_own_code() -> None:
     with asyncio.Runner(loop_factory=lambda: WatchedLoop(Stalls(noted.append))) as runner:
         runner.run(WorkTally().timed("work", work()))
     longest = max(noted, key=lambda each: each.processor_seconds)
-    assert longest.place.startswith("gateway/ops/tally.py:") and HERE in longest.innermost
+    assert longest.place.startswith("agents/spans.py:") and HERE in longest.innermost
 
 
 def test_what_happens_between_two_runs_of_a_loop_is_no_stall() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from channels.base import AttachmentKind, Chunk, Inbound
 from channels.markup import telegram
 from gateway.commands.table import TABLE, find, parse
-from gateway.wording.parts import part_of
 from gateway.wording.phrases import wording
-from gateway.wording.texts import CATALOGUE, Texts, heard_in, spoken, written_in
+from gateway.wording.texts import CATALOGUE, Texts, heard_in, part_of, spoken, written_in
 from languages import Language, source
 
 from agents.llm import (  # isort: skip

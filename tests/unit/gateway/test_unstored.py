@@ -6,7 +6,7 @@ from pathlib import Path
 
 from channels.base import Place
 from gateway.pipeline.course import Heard
-from gateway.reception.unstored import Unstored
+from gateway.reception.backlog import Unstored
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tokens import count_tokens
+from agents.budget import count_tokens
 from memory.chat import summary
 from memory.chat.summary import Summary
 from memory.learn.answer import Unreadable
