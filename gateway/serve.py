@@ -28,6 +28,7 @@ from gateway import app, bots, warming
 from gateway.config.loading import DEFAULT_DATABASE, Config
 from gateway.ops import health, http
 from gateway.ops.background import beside, trimming
+from gateway.ops.night_clock import ticking
 from gateway.ops.receiving import Receiving
 from gateway.ops.reloading import Reloaded, Reloader, Sources
 from gateway.ops.stalls import Stalls, of_running_loop
@@ -204,8 +205,8 @@ class _Process:
 
     async def begin(self, stack: AsyncExitStack, router: Router, sources: Sources | None) -> None:
         parts, sleep = self._parts, self._sleep
-        nights = (worker.work(sleep) for worker in parts.workers)
-        await stack.enter_async_context(beside([*nights, trimming(self._loops, sleep)]))
+        plan_nights = await stack.enter_async_context(ticking(parts.workers, sleep=sleep))
+        await stack.enter_async_context(beside([trimming(self._loops, sleep)]))
         loops = parts.roster.stores[self._config.default_agent].memory.loops
         receiving = Receiving(self._channels, router, sleep=sleep, monotonic=self._monotonic, loops=loops)
         self._receiving = receiving
@@ -216,6 +217,7 @@ class _Process:
             made = [await warming.warm_channel(bot, now=self._now) for bot in receiving.changed(*own)]
             await app.renew(before, after, parts)
             await receiving.renew(*own, made)
+            plan_nights()
 
         if sources is not None:
             self._reloader = Reloader(self._config, sources, apply)

@@ -184,14 +184,14 @@ def _from_here(path: Path) -> Path:
 
 async def _talk(config: Config, channel: ConsoleChannel) -> None:
     from gateway import app
-    from gateway.ops.background import beside
+    from gateway.ops import night_clock
 
     channels = {channel.id: channel}
     async with (
         app.opened(config, channels) as parts,
         app.answering(config, channels, parts) as router,
         # The innermost: a person who leaves does not wait for the work of the night, which goes on the next time.
-        beside(worker.work() for worker in parts.workers),
+        night_clock.ticking(parts.workers),
     ):
         await router.settled(channel.place)
         await channel.run(router)

@@ -1,7 +1,7 @@
 """The clock of the night jobs: one worker per store, woken at the agents' times, runs the jobs that are due.
 
-Invariants: time only wakes. Only the record of runs decides what is due, so a wake too many, too late or missing
-changes only when a job runs. The jobs of a store run one after the other in the order of the night, and a job
+Invariants: APScheduler only wakes. Only the record of runs decides what is due, so a wake too many, too late or
+missing changes only when a job runs. The jobs of a store run one after the other in the order of the night, and a job
 that fails holds up no other. In the first seconds after a start people talk undisturbed. On a damaged store nothing
 runs. A run that is stopped in the middle goes on at the next start.
 """
@@ -38,8 +38,8 @@ _LOOP: Final = "nights"
 _SETTLED: Final = 30.0
 #: Seconds after which a run is handed on again if the store has failed.
 _AGAIN: Final = 5.0
-#: Minutes after which a worker looks even if nothing is due by then: the machine may have slept, or its clock may have
-#: been set.
+#: Minutes after which a worker checks by itself what is due: nothing wakes it after the machine slept or its clock was
+#: changed.
 _LOOKS: Final = 10
 
 
@@ -95,7 +95,7 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
 
 
 class Worker:
-    """Runs the night jobs of one store. `work` is its main loop; `renew` and `ask` wake it."""
+    """Runs the night jobs of one store. `work` is its main loop; call `wake` when something may be due."""
 
     def __init__(self, memory: Service, agents: Sequence[Timetable], *, now: Callable[[], int]) -> None:
         """`now` gives milliseconds UTC."""
@@ -112,6 +112,9 @@ class Worker:
 
     def renew(self, agents: Sequence[Timetable]) -> None:
         self.agents = tuple(agents)
+        self._woken.set()
+
+    async def wake(self) -> None:
         self._woken.set()
 
     def ask(self, agent: str, job: str) -> str:
@@ -184,9 +187,9 @@ class Worker:
     async def _look(self) -> float:
         self._woken.clear()
         await self.work_off()
-        now = self._now()
-        plans = [plan for agent in self.agents for plan in planned(agent, self.jobs, now=now)]
-        return min(60.0 * _LOOKS, *((plan.at - now) / 1000 for plan in plans if plan.at is not None))
+        # A monotonic clock, which nobody can set: a scheduler that goes by the machine's time would wait for days after
+        # that was put back by days.
+        return 60.0 * _LOOKS
 
     def _asked_elsewhere(self, told: str) -> None:
         """Queues a run that another process was asked for, if this one does the work of the night."""
@@ -276,3 +279,35 @@ def planned(agent: Timetable, names: Sequence[str], *, now: int) -> list[Planned
 def by_hand(zone: ZoneInfo, now: int) -> str:
     """Returns the period of a run asked for at `now` (milliseconds UTC): that second in the agent's timezone."""
     return datetime.fromtimestamp(now / 1000, UTC).astimezone(zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+@asynccontextmanager
+async def ticking(
+    workers: Sequence[Worker], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> AsyncIterator[Callable[[], None]]:
+    """Runs the workers while the block runs, and gives a function to call when their timetables have changed."""
+    # Imported here: only a long-running process needs a scheduler.
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
+    from apscheduler.triggers.cron import CronTrigger
+
+    # By default APScheduler drops a job that is a second late; here it only wakes, so late is as good as in time.
+    defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+    scheduler = AsyncIOScheduler(timezone=UTC, job_defaults=defaults)
+
+    def plan() -> None:
+        scheduler.remove_all_jobs()
+        for worker in workers:
+            for agent in worker.agents:
+                for job in agent.jobs:
+                    at = CronTrigger(
+                        day_of_week=job.weekday, hour=job.at.hour, minute=job.at.minute, second=0, timezone=agent.zone
+                    )
+                    scheduler.add_job(worker.wake, at)
+
+    plan()
+    scheduler.start()
+    async with beside([worker.work(sleep) for worker in workers]):
+        try:
+            yield plan
+        finally:
+            scheduler.shutdown(wait=False)

@@ -30,6 +30,7 @@ Format: TypeAlias = Literal["console", "json"]
 #: (Telegram's hold the token), at DEBUG the platform libraries write what people said.
 _FLOORS = {
     "aiosqlite": logging.WARNING,
+    "apscheduler": logging.WARNING,
     "httpcore": logging.WARNING,
     "httpcore2": logging.WARNING,
     "httpx": logging.WARNING,
