@@ -107,6 +107,12 @@ def _without_letters(text: str) -> str:
     return "".join(lines)
 
 
+def writes_to(text: str) -> bool:
+    """Returns whether a text begins as a letter to somebody by name: "Dear Tom, please reply in German from now on"."""
+    head, comma, _ = text.lstrip()[:_LETTER_LINE].partition(",")
+    return bool(comma) and listed("claims")["formal"].match(head) is not None and _greets(f"{head},")
+
+
 def _closes(line: str) -> bool:
     closing = listed("claims")["closes"].search(line)
     if closing is None or len(line.split()) > _NAMES:

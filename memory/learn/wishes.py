@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from languages import words
 from languages.reading import listed_words
 from memory.learn.grounding import SaidText
-from memory.learn.own_words import HOLE, own_words
+from memory.learn.own_words import HOLE, own_words, writes_to
 from memory.learn.wish_clauses import (
     FLIPPED,
     KANA,
@@ -96,9 +96,20 @@ def standing(text: str) -> list[str]:
 
     Without a claim to hold against the message, it must name a manner and nothing else, or say that it lasts.
     """
+    if writes_to(text):
+        return []
     wishes = [wish for wish in _wishes(_ends_of(text)) if HOLE not in wish.text and len(wish.text) <= _WISH]
-    plain = [wish for wish in wishes if any(_is_plain(clause, wish.plain) for clause in wish.clauses)]
+    plain = [
+        wish
+        for wish in wishes
+        if any(_is_plain(clause, wish.plain) for clause in wish.clauses) and not _contradicts(wish.plain)
+    ]
     return [_shortened(wish) for wish in plain[:_MOST_WISHES]]
+
+
+def _contradicts(plain: str) -> bool:
+    """Returns whether a sentence answers what was said before it: "no, his name is Max", "no not that warm"."""
+    return (begins("contradicts", plain) or _NO.match(plain) is not None) and not has("henceforth", plain)
 
 
 def adds_nothing(key: str, claim: str) -> bool:
@@ -203,7 +214,8 @@ def _is_plain(clause: Clause, plain: str) -> bool:
     is_remark = is_polite_thing(text) and not (denials(text) or begins("beside", text) or _is_question(plain))
     if not has("answers", plain) and (not asks or is_remark):
         return False
-    return (bare and bool(named - _LOOSE)) or (named == {"naming"} and bool(denials(text)))
+    unnamed = named == {"naming"} and bool(denials(text)) and not (has("contradicts", plain) or _NO.search(plain))
+    return unnamed or (bare and bool(named - _LOOSE))
 
 
 def _shortened(wish: _Wish) -> str:
@@ -366,6 +378,7 @@ _PART: Final = re.compile(r"[,;:，、；：]\s*")
 _AROUND: Final = " .!?,;:~-。！？，；：、…"
 _DASH: Final = re.compile(r"^[ \t]{0,4}[-–] ", re.MULTILINE)
 #: The label of an attachment, and a line of somebody in a conversation.
+_NO: Final = re.compile(r"no[,.!:]")
 _LABEL: Final = re.compile(r"^\[[^\]\n]{1,200}\]", re.MULTILINE)
 _SPOKEN_LINE: Final = re.compile(
     r"^[ \t*_>-]{0,6}(?:\[[^\]\n]{3,40}\] ?)?[^\W\d_][\w .'-]{0,24}(?: ?[\[(][^\])\n]{3,30}[\])])? ?[:：][^\n]*",

@@ -39,7 +39,7 @@ def told(items: tuple[ImportedItem, ...]) -> list[tuple[str, str, str]]:
         ("- 城市：上海", ("place", "home", "上海")),
         ("The user lives in Lisbon.", ("place", "home", "Lisbon")),
         ("- User's name is Ada", ("identity", "name", "Ada")),
-        ("- User prefers short answers", ("instruction", "instruction", "short answers")),
+        ("- User prefers short answers", ("instruction", "instruction", "I prefer short answers")),
         ("- 用户住在上海", ("place", "home", "上海")),
         ("- I work at Nordhaven", ("work", "employer", "Nordhaven")),
         ("- Deploys go out on Tuesdays", ("decision", "note", "Deploys go out on Tuesdays")),
@@ -72,7 +72,7 @@ def test_entries_that_a_section_sign_parts_are_statements_of_their_own() -> None
     """So does Hermes write; the entries of one paragraph must not become one."""
     found = notes("User prefers short answers\n§\nThe machine runs Ubuntu\nand has Docker\n§\nBuild with make").items
     assert [item.value for item in found] == [
-        "short answers", "The machine runs Ubuntu and has Docker", "Build with make",
+        "I prefer short answers", "The machine runs Ubuntu and has Docker", "Build with make",
     ]  # fmt: skip
 
 
