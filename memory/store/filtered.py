@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Final, NamedTuple
 
 from memory import filters, keys
@@ -61,19 +62,24 @@ def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: Grou
     Raises `UnknownFilter` and `UnreadFilter`, that too where only a key or tag is given that no memory has.
     """
 
+    @cache
+    def labels(name: str) -> dict[str, int]:
+        return known_tags(reader, scope) if name == "tag" else _known_keys(reader, scope)
+
     def is_known(name: str, value: str) -> bool:
         if name == "topic":
             return bool(_topics(reader, scope, value))
-        if name in filters.LABELS:
-            return bool(_labelled(reader, scope, name, value))
+        if name == "key":
+            return keys.vocabulary_key(value) in labels(name)
+        if name == "tag":
+            return keys.tag_of(value) in labels(name)
         return bool(_called(reader, scope, value, places=name == "place"))
 
     try:
         return filters.read(text, today, group_of=group_of, is_known=is_known)
     except UnreadFilter as exc:
         if exc.name in filters.LABELS:
-            labels = known_tags(reader, scope) if exc.name == "tag" else _known_keys(reader, scope)
-            exc.known = _suggested(labels, exc.value)
+            exc.known = _suggested(labels(exc.name), exc.value)
         raise
 
 
