@@ -463,18 +463,22 @@ def _grammar(code: Language) -> _Grammar:
         relatives=relatives,
         favourites=favourites,
         templates=tuple(
-            _Template(
-                key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
-                greeted=key == "greeted",
-                says=pattern(source, _FOLD),
-                wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
-                many=_MANY.search(source) is not None,
-                # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
-                whole=key == "plan" or (key == "name" and re.search("です| here$|btw", source) is not None),
-            )
+            _template(key, source, pattern(source, _FOLD))
             for key, sources in data["says"].items()
             for source in sources
         ),
+    )
+
+
+def _template(key: str, source: str, says: re.Pattern[str]) -> _Template:
+    return _Template(
+        key={"relatives": "", "favourite": "", "greeted": "name"}.get(key, key),
+        greeted=key == "greeted",
+        says=says,
+        wide=_WIDE.search(_SYNTAX.sub("", source)) is not None,
+        many=_MANY.search(source) is not None,
+        # The words that end a clause may be the day of a plan; "Priya here" is a name, 健太が none.
+        whole=key == "plan" or (key == "name" and re.search("です| here$|btw", source) is not None),
     )
 
 
