@@ -8,7 +8,7 @@ by their names, and each fact says whom it is about.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, cast
@@ -35,8 +35,7 @@ from memory.store.memories import Memory
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
-#: The most files read before the summary that stay in the prompt, and the line above them.
-_FILES: Final = 3
+#: The line above the files that stay in the prompt after a summary.
 _READ_BEFORE: Final = "(files that were read before, in the part of the conversation that is summed up:)"
 #: The most bytes of all pictures in one request. Vendors accept about 20 MB, and base64 adds a third to the size.
 _PICTURE_BYTES: Final = 10_000_000
@@ -216,9 +215,11 @@ class TurnRequest:
         window = [message for message in self.view.window if message.id >= (self.since or 0)]
         inlined = self._inlined(tokens // 3)
         # Beside the first message, so that the prompt stays the same from turn to turn.
-        if self.since is None and (files := self._summed_up(tokens // 10)):
+        files = self._summed_up(tokens // 10) if self.since is None else []
+        if files:
             first = next(message.id for message in window if message.role == "user")
-            inlined[first] = [_READ_BEFORE, *files, *inlined.get(first, ())]
+            before = (_fenced(f"{label(one)} of {self._date(said_at)}", text) for said_at, one, text in files)
+            inlined[first] = [_READ_BEFORE, *before, *inlined.get(first, ())]
         pictures = _newest_pictures(self.view.attached, self.limits.pictures)
         earlier = self._earlier() if self.since is None else []
         history = [
@@ -233,11 +234,19 @@ class TurnRequest:
             for message in window
             if message.id not in current
         ]
-        return [*earlier, *history, self._newest(tokens, names, inlined)]
+        whole = {text for _, one, text in files if text == one.text}
+        return [*earlier, *history, self._newest(tokens, names, inlined, whole)]
 
     def _newest(
-        self, tokens: int, names: Mapping[int, str], inlined: Mapping[int, Sequence[str]], *, bare: bool = False
+        self,
+        tokens: int,
+        names: Mapping[int, str],
+        inlined: Mapping[int, Sequence[str]],
+        seen_above: Collection[str] = (),
+        *,
+        bare: bool = False,
     ) -> Uttered:
+        """Returns this turn's messages as one, with what is spoken of again but for the files that stand above it."""
         current = [message.id for message in self.turn.said]
         pictures = _newest_pictures(self.view.attached, self.limits.pictures)
         files = sum(self.served.gauge.count(text) for key in current for text in inlined.get(key, ()))
@@ -245,7 +254,7 @@ class TurnRequest:
         said = "\n".join(self._shown(message, room, names, inlined) for message in self.turn.said)
         seen = tuple(picture for key in current for picture in pictures.get(key, ()))
         if not bare:
-            said = "\n".join([said, *self._inlined_again(tokens // 10)])
+            said = "\n".join([said, *self._inlined_again(tokens // 10, seen_above)])
             seen = (*seen, *self._pictures_again())
         newest = ChatMessage(role="user", content=said, pictures=seen)
         return Uttered(message=newest, day=self._day(self.turn.said[0]))
@@ -312,21 +321,18 @@ class TurnRequest:
                 found.setdefault(key, []).append(_fenced(label(one), text))
         return found
 
-    def _summed_up(self, tokens: int) -> list[str]:
-        """Returns the last files that were read before the summary, sent by people or got by tools, as far as they fit.
+    def _summed_up(self, tokens: int) -> list[tuple[int, Attached, str]]:
+        """Returns (time, file, shown part) for the last files before the summary, which share the room.
 
-        Only a result of a tool that is not ours is a file or a page; what memory has told stands in the prompt anyway.
+        Results of tools are not among them: they grow stale, and of a page only the address is kept.
         """
-        files = [(key, each) for key, some in self.view.summed_up.items() for each in some if each.state == "text"]
-        read = {each.text: (key, label(each)) for key, each in sorted(files, key=lambda file: file[0])}
-        read |= {one.text: (one.id, "") for one in reversed(self.view.results) if prompt.is_outside(one.text)}
-        last = sorted(read.items(), key=lambda each: each[1][0])[-_FILES:]
-        texts = inline([(key, text) for text, (key, _) in last], tokens, self.served.gauge.count)
-        shown = [(named, text) for (_, (_, named)), text in zip(last, texts, strict=True) if text]
-        return [_fenced(named, text) if named else text for named, text in shown]
+        files = list({one.text: (said_at, one) for said_at, one in reversed(self.view.summed_up)}.values())
+        texts = inline([(0, one.text) for _, one in files], tokens, self.served.gauge.count)
+        return [(said_at, one, text) for (said_at, one), text in zip(files, texts, strict=True) if text]
 
-    def _inlined_again(self, tokens: int) -> Iterator[str]:
-        files = [(key, one) for key in sorted(self.view.again) for one in self.view.again[key] if one.state == "text"]
+    def _inlined_again(self, tokens: int, seen_above: Collection[str]) -> Iterator[str]:
+        again = [(key, one) for key in sorted(self.view.again) for one in self.view.again[key]]
+        files = [(key, one) for key, one in again if one.state == "text" and one.text not in seen_above]
         texts = inline([(key, one.text) for key, one in files], tokens, self.served.gauge.count)
         yield from (_fenced(label(one), text) for (_, one), text in zip(files, texts, strict=True) if text)
 

@@ -3,8 +3,8 @@
 Invariants: a tool reads and writes only the turn's own scope. A tool call of a turn changes memory at most once, even
 if the turn is resumed after a crash. A tool says "saved" only after its commit. A model can't forget a memory, nor use
 a tool that is not ours and changes something, nor fetch an address that it has made up: it can only ask for the
-person's consent. A statement by a tool that is not ours is kept as a memory only if the person said it, too; a turn
-that has read the web changes nothing in memory, and no existing reminder.
+person's consent. A statement by a tool that is not ours is kept as a memory only if the person said it, too, even when
+the result is summed up; a turn that has read the web changes nothing in memory, and no existing reminder.
 """
 
 from __future__ import annotations
@@ -61,9 +61,8 @@ from memory.text.times.phrases import Reading
 _LONGEST_ASKED = 3_000
 _NOT_CALLED = "Nothing is done yet. The person is being asked, and decides. If they agree, it is done and you go on."
 _NOT_THEIRS = (
-    "Not saved: this has words that a tool returned, or that the person quoted or forwarded, and that they have not"
-    " said themselves. They can have it kept by typing"
-    " /remember and the words."
+    "Not saved: this has words that a tool returned, or that the person quoted, forwarded or sent in a file, and that"
+    " they have not said themselves. They can have it kept by typing /remember and the words."
 )
 _MAY_BE_A_PAGES = (
     "nothing was changed: this answer has read the web, and what a page says changes nothing. If the person wants it,"
@@ -99,9 +98,11 @@ class RemindersArguments(BaseModel):
 class Toolbox:
     """The tools of one turn, for the agent of this name. One call takes at most `seconds`.
 
-    `read` are the messages that the model reads beside the turn's own. `asked` collects the questions that must reach
-    the person with the reply, `told_back` the reminders to be said back with it. `harmless` removes addresses that
-    carry data from a text of the model, `mask` secrets from the results of tools. Without `web` the web is not read.
+    `read` are the messages that the model reads beside the turn's own, and the results of tools that were summed up;
+    `files` are the texts of files that were summed up. A summary or an answer may repeat either. `asked` collects the
+    questions that must reach the person with the reply, `told_back` the reminders to be said back with it. `harmless`
+    removes addresses that carry data from a text of the model, `mask` secrets from the results of tools. Without `web`
+    the web is not read.
     """
 
     memory: Service
@@ -111,6 +112,7 @@ class Toolbox:
     agent: str
     seconds: float = CALL_SECONDS
     read: Sequence[Message] = ()
+    files: Sequence[str] = ()
     harmless: Callable[[str], str] = str
     mask: Callable[[str], str] = str
     web: WebTools | None = None
@@ -214,6 +216,7 @@ class Toolbox:
         own = [own_words(message.text) for message in said if message.learn or not learning]
         others = [
             *self.returned,
+            *self.files,
             *(message.text for message in said),
             *(message.text for message in self.read if message.role == "tool" and is_outside(message.text)),
         ]

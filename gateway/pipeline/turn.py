@@ -309,7 +309,8 @@ class TurnRunner:
 
     def _toolbox(self, course: Course) -> Toolbox:
         """Makes the tools for a turn; those made before the look know none of the messages that the model reads."""
-        read = course.view.window if course.view is not None else ()
+        view = course.view
+        read = view.window if view is not None else ()
         return Toolbox(
             memory=self._memory,
             turn=course.turn,
@@ -319,7 +320,8 @@ class TurnRunner:
             harmless=lambda text: self._defang(text, False),
             mask=course.mask,
             seconds=course.served.spec.turn.call_seconds,
-            read=read,
+            read=read if view is None else (*view.results, *read),
+            files=() if view is None else [one.text for _, one in view.summed_up],
             web=None if self._web is None else WebTools(web=self._web, named=naming([*read, *course.turn.said])),
         )
 

@@ -27,7 +27,7 @@ from memory.store.recalls import RecalledEntry
 
 #: The most tokens that a prompt shows of a tool's result from an earlier turn. An answer has been made of it.
 OLD_RESULT: Final = 300
-#: The last messages with files, and the last results of tools, that are looked at of what was summed up.
+#: The last files and the last results of tools that are looked at of what was summed up.
 _FILES: Final = 3
 _RESULTS: Final = 12
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
@@ -65,10 +65,11 @@ class TurnMaterial:
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
-    left it and are spoken of now. `summed_up` holds the last files among the messages that the summary covers, and
-    `results` the last results of tools there, newest first. `members` holds the names of a group's people, including
-    those who have said nothing in the window. `question` is open to the person. `learned` holds what the turn's own
-    messages tell and take back, `reminders` the person's reminders to come, if they were looked for.
+    left it and are spoken of now. `summed_up` holds the last files that came with messages that the summary covers,
+    with the times of these, and `results` the last results of tools there, both newest first. `members` holds the names
+    of a group's people, including those who have said nothing in the window. `question` is open to the person.
+    `learned` holds what the turn's own messages tell and take back, `reminders` the person's reminders to come, if they
+    were looked for.
     """
 
     window: tuple[Message, ...]
@@ -77,7 +78,7 @@ class TurnMaterial:
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
-    summed_up: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    summed_up: tuple[tuple[int, Attached], ...] = ()
     results: tuple[Message, ...] = ()
     members: Mapping[int, str] = field(default_factory=dict)
     question: Question | None = None
@@ -109,7 +110,7 @@ def take(
         recall=Recall(snapshot=Snapshot()),
         trimmed_to=window[0].id - 1 if trimmed else None,
         attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
-        summed_up=attachments.summed_up(reader, session.id, _FILES) if session.summary else {},
+        summed_up=tuple(attachments.summed_up(reader, session.id, _FILES) if session.summary else ()),
         results=tuple(history.results_summed_up(reader, session.id, _RESULTS) if session.summary else ()),
         members={} if session.private else chats.members(reader, session.id),
         question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
@@ -133,7 +134,7 @@ def take(
         material,
         recall=replace(recalled, items=(*recalled.items, *lately)),
         snapshot_taken_at=now if taken else None,
-        again=_spoken_of(reader, session.id, said, recalled, window, {**material.attached, **material.summed_up}),
+        again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
     )
 
 

@@ -83,15 +83,16 @@ def last_pictured(reader: Reader, session_id: int, before: int) -> list[int]:
     )
 
 
-def summed_up(reader: Reader, session_id: int, limit: int) -> dict[int, tuple[Attached, ...]]:
-    """Returns the attachments of the last messages with readable files among those that the summary covers."""
-    last = reader.ids(
-        "select distinct a.message_id from attachments a join messages m on m.id = a.message_id"
-        " join sessions s on s.id = m.session_id where a.state = 'text' and s.id = ? and m.recall = 1"
-        " and m.id > s.summary_after and m.id <= s.window_after order by 1 desc limit ?",
+def summed_up(reader: Reader, session_id: int, limit: int) -> list[tuple[int, Attached]]:
+    """Returns (time, file) for the last readable files of messages that the summary covers, newest first."""
+    rows = reader.all(
+        f"select said_at, {_ATTACHED} from attachments join (select m.id as said_id, m.said_at from messages m"
+        " join sessions s on s.id = m.session_id where s.id = ? and m.recall = 1"
+        " and m.id > s.summary_after and m.id <= s.window_after) said on said_id = message_id"
+        " where state = 'text' order by said_id desc, id desc limit ?",
         (session_id, limit),
     )
-    return of_messages(reader, last)
+    return [(row["said_at"], _attached(row)) for row in rows]
 
 
 def fade(tx: Transaction, session_id: int, after: int, *, keep_pictures: int) -> None:
@@ -130,6 +131,4 @@ _ATTACHED = "kind, name, media_type, size, state, why, text, data"
 
 
 def _attached(row: Row) -> Attached:
-    fields = dict(row)
-    fields.pop("message_id", None)
-    return Attached(**fields)
+    return Attached(**{name: value for name, value in dict(row).items() if name not in ("message_id", "said_at")})

@@ -290,7 +290,7 @@ async def files(memory: Service, context: Context) -> tuple[list[str], list[str]
     def look(reader: Reader) -> tuple[list[str], list[str]]:
         named = attachments.summed_up(reader, context.session.id, 3)
         results = history.results_summed_up(reader, context.session.id, 3)
-        return [one.name for key in sorted(named, reverse=True) for one in named[key]], [one.text for one in results]
+        return [one.name for _, one in named], [one.text for one in results]
 
     return await memory.database.read(look)
 

@@ -315,6 +315,14 @@ async def test_what_a_tool_returns_is_not_remembered_as_the_persons_word(bench: 
         bench.model.answers = [calls(("remember_fact", '{"text": "Nordlys", "key": "bank"}')), "No."]
         await bench.ask("what else is there?")
         assert len(await bench.remembered()) == 1
+        # Nor when a summary stands for it: the result is not shown again, and an answer may have repeated it.
+        for n in range(10):
+            await bench.ask(f"boat {n} has a leak")
+        await bench.ask("/compact")
+        bench.model.answers = [calls(("remember_fact", '{"text": "Nordlys", "key": "bank"}')), "No."]
+        await bench.ask("and now?")
+        assert len(await bench.remembered()) == 1
+        assert "Nordlys" not in "".join(message.content for message in bench.model.requests[-1].messages[:-2])
 
 
 async def test_the_marks_around_a_result_hold_in_later_turns(bench: Tools) -> None:
