@@ -89,8 +89,9 @@ async def test_no_body_takes_long(body: bytes) -> None:
 
 @pytest.mark.parametrize("strict", [True, False, None])
 def test_a_schema_binds_only_if_the_program_says_so(strict: bool | None) -> None:
+    hello = {"role": "user", "content": "Hello"}
     form = {"name": "city", "schema": {"type": "object"}, **({} if strict is None else {"strict": strict})}
-    chat = {"model": "m", "messages": [], "response_format": {"type": "json_schema", "json_schema": form}}
-    responses = {"model": "m", "input": [], "text": {"format": {"type": "json_schema", **form}}}
+    chat = {"model": "m", "messages": [hello], "response_format": {"type": "json_schema", "json_schema": form}}
+    responses = {"model": "m", "input": [hello], "text": {"format": {"type": "json_schema", **form}}}
     assert asked(chat, "chat").strict is asked(responses, "response").strict is bool(strict)
     assert asked(chat, "chat").json_schema == {"type": "object"}
