@@ -60,7 +60,7 @@ class Model:
         return response
 
     def answer(self, body: JSON) -> str:
-        """Returns the answer to a request. JSON mode is taken for an extraction."""
+        """Returns the answer to a request. A request for JSON is taken for an extraction."""
         if is_extraction(body):
             return json.dumps(_extracted(body))
         text = last_words(body)
@@ -69,7 +69,7 @@ class Model:
 
 
 def is_extraction(body: JSON) -> bool:
-    return (body.get("response_format") or {}).get("type") == "json_object"
+    return (body.get("response_format") or {}).get("type") in ("json_object", "json_schema")
 
 
 def last_words(body: JSON) -> str:
