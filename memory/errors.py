@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 
@@ -122,16 +123,28 @@ class UnknownFilter(MemoryFault):
 class UnreadFilter(MemoryFault):
     """The value of the filter `name` is no time, no category, or a key or tag that no memory has.
 
-    `known` are keys or tags that memories have, those most like the value first.
+    `typed` is the name as the person wrote it, perhaps in their language. `known` are keys or tags that memories have,
+    those most like the value first.
     """
 
     code = "unread_filter"
 
-    def __init__(self, message: str, *, name: str, value: str, known: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, name: str, value: str, typed: str = "", known: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.name = name
+        self.typed = typed or name
         self.value = value
         self.known = known
+
+
+class UnfitTags(MemoryFault):
+    """These words can't be tags."""
+
+    code = "unfit_tags"
+
+    def __init__(self, unfit: Sequence[str]) -> None:
+        super().__init__(f"No tags: {', '.join(unfit)}.")
+        self.unfit = tuple(unfit)
 
 
 class TooManyTags(MemoryFault):

@@ -1,7 +1,8 @@
 """Filters typed among words: `bicycle since:march topic:"new roof"` means words and two filters.
 
 Invariants: pure. The words of a request and its filters are told apart in one way for every command and tool. A filter
-that can't be read is refused, never ignored, because the request would find or forget more than was meant.
+that can't be read is refused, never ignored, because the request would find or forget more than was meant. "Key" and
+"tag" are everyday words: they are filters only where a value that names a key or tag follows the colon at once.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from memory.text.times.spans import Span, spans
 Name: TypeAlias = Literal["category", "topic", "key", "tag", "about", "place", "since", "until", "on"]
 #: The filters that name a time.
 TIMES: Final = ("since", "until", "on")
+#: The filters whose names are everyday words, too.
+LABELS: Final = ("key", "tag")
+#: Spanish has no word for a key: "clave:" announces a password, and what follows it is masked before it is read.
 NAMES: Final[Mapping[str, Name]] = {
     **{name: name for name in get_args(Name)},
     "类别": "category", "分类": "category", "主题": "topic", "话题": "topic", "关于": "about", "地点": "place",
@@ -26,7 +30,7 @@ NAMES: Final[Mapping[str, Name]] = {
     "kategorie": "category", "thema": "topic", "über": "about", "ort": "place", "seit": "since", "ab": "since",
     "bis": "until", "am": "on", "datum": "on", "schlüssel": "key", "schlagwort": "tag",
     "categoría": "category", "categoria": "category", "tema": "topic", "sobre": "about", "lugar": "place",
-    "desde": "since", "hasta": "until", "fecha": "on", "el": "on", "clave": "key", "etiqueta": "tag",
+    "desde": "since", "hasta": "until", "fecha": "on", "el": "on", "etiqueta": "tag",
     "catégorie": "category", "categorie": "category", "sujet": "topic", "thème": "topic", "sur": "about",
     "lieu": "place", "depuis": "since", "jusque": "until", "jusqu'à": "until", "date": "on", "le": "on",
     "clé": "key", "étiquette": "tag", "etiquette": "tag",
@@ -107,11 +111,13 @@ def read(
     """Returns the words and filters of `text`, said on `today`.
 
     A value is quoted, or it is one word, or as many words as name something: a time, or a name that `is_known` under
-    this filter. Raises `UnknownFilter` and `UnreadFilter`.
+    this filter. A key or tag that is not known belongs to the words, or is refused if there are no other words. Raises
+    `UnknownFilter` and `UnreadFilter`.
     """
     unquoted = _QUOTED.sub(lambda quotation: "\0" * len(quotation.group()), text)
-    heads = list(_HEAD.finditer(unquoted))
+    heads = [head for head in _HEAD.finditer(unquoted) if not _is_word(head)]
     words, given, done = "", list[Filter](), 0
+    unknown: dict[str, UnreadFilter] = {}
     for nth, head in enumerate(heads):
         if head["name"] is None:
             raise UnknownFilter(f"There is no filter {head['unknown']!r}.", name=head["unknown"].lower())
@@ -125,8 +131,15 @@ def read(
         else:
             value = _unquoted(name, text[head.end() : stop], today, group_of, is_known)
             done = head.end() + len(value)
+        if name in LABELS and not is_known(name, value):
+            message = f"No memory has {name}:{value}."
+            unknown[text[head.start() : done]] = UnreadFilter(message, name=name, value=value, typed=head["name"])
+            done = head.start()
+            continue
         given.append(meant(name, value, today, group_of=group_of))
     words = " ".join(f"{words} {text[done:]}".split())
+    if unknown and words == " ".join(" ".join(unknown).split()):
+        raise next(iter(unknown.values()))
     if (quoted := _QUOTED.fullmatch(words)) is not None:
         words = _inside(quoted)
     return Filters(words=words, given=tuple(given))
@@ -147,6 +160,11 @@ def span(text: str) -> Span | None:
     found = _SPAN.fullmatch(text)
     days = [day for written in found.groups() if (day := day_of(written))] if found else []
     return Span(first=min(days), last=max(days), start=0, end=len(text)) if len(days) == 2 else None
+
+
+def _is_word(head: re.Match[str]) -> bool:
+    """Returns whether the name of a label stands before a space, as it does in a sentence: "the key: it hangs"."""
+    return head["name"] is not None and NAMES[head["name"].lower()] in LABELS and head[0][-1].isspace()
 
 
 def _inside(quoted: re.Match[str]) -> str:

@@ -6,8 +6,9 @@ Normalising twice changes nothing. The list of single-valued keys is closed; eve
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -186,6 +187,29 @@ def normalise_key(text: str) -> str:
 def tag_of(text: str) -> str:
     """Returns a tag as it is stored, in the form of a key; it is empty if the text holds no letter or digit."""
     return normalise_key(text)[:TAG_LIMIT].rstrip("-")
+
+
+def unfit_tags(tags: Iterable[str]) -> list[str]:
+    """Returns those of these that would lose more than spaces, a leading # and joining signs as a tag."""
+
+    def fits(tag: str) -> bool:
+        plain = re.sub(r"[\s\-_./'’]", "", tag.strip().removeprefix("#"))
+        is_whole = all(unicodedata.category(c)[0] in "LNM" for c in plain)
+        return is_whole and 0 < len(normalise_key(tag)) <= TAG_LIMIT
+
+    return [tag for tag in tags if not fits(tag)]
+
+
+def split_tags(text: str) -> list[str]:
+    """Returns the tags that a person types, between spaces or commas; quotes keep one of several words together."""
+    typed = re.findall(r'#?["“„«「]([^"“”„»」]+)["“”»」]|([^\s,，、;；]+)', text)
+    return [quoted or word for quoted, word in typed]
+
+
+def key_spellings(text: str) -> list[str]:
+    """Returns the keys that are equal to `vocabulary_key(text)`, that first."""
+    key = vocabulary_key(text)
+    return [key, *(spelling for spelling, meant in _SYNONYMS.items() if meant == key)]
 
 
 def vocabulary_key(text: str) -> str:

@@ -41,6 +41,10 @@ class Scope:
         speaker = () if self.speaker_id is None else (self.speaker_id,)
         return tuple(dict.fromkeys((*speaker, *self.selves)))
 
+    def is_own(self, owner_id: int, author_id: int | None) -> bool:
+        """Returns whether a row is the speaker's own: on their private side, or told by them in a group."""
+        return owner_id in self.own or author_id in self.speakers
+
     def owned(self, table: str) -> Predicate:
         """Returns the condition on rows that belong to their owner alone: messages and entities."""
         marks = ", ".join("?" for _ in self.owners)

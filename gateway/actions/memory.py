@@ -77,7 +77,6 @@ class SearchMemory(Arguments):
     category: SkipJsonSchema[str] = Field(default="", max_length=40)
     topic: str = Field(default="", description="only of this topic or category", max_length=80)
     key: str = Field(default="", description="only facts of this key: home", max_length=128)
-    tag: str = Field(default="", description="only what they tagged so", max_length=80)
     about: str = Field(default="", description="only about this person or thing", max_length=200)
     place: str = Field(default="", description="only about this place", max_length=200)
     since: str = Field(default="", description="only told since then: 2026-05, last week", max_length=80)
@@ -90,7 +89,7 @@ class SearchMemory(Arguments):
 
     @property
     def filters(self) -> str:
-        given = {name: getattr(self, name).replace('"', " ").strip() for name in get_args(FilterName)}
+        given = {name: getattr(self, name, "").replace('"', " ").strip() for name in get_args(FilterName)}
         return " ".join(f'{name}:"{value}"' for name, value in given.items() if value)
 
     @model_validator(mode="after")
@@ -102,6 +101,7 @@ class SearchMemory(Arguments):
 
 class SearchSome(SearchMemory):
     category: str = Field(default="", description="only facts of this category: health", max_length=40)
+    tag: str = Field(default="", description="only what they tagged so", max_length=80)
     limit: int = Field(default=8, ge=1, le=50, description="the most results")
 
     @property

@@ -50,7 +50,7 @@ from memory.mailbox.outbox import Part
 from memory.recall.recall import excerpt
 from memory.recall.search import Hit
 from memory.service import Service
-from memory.store.memories import Memory
+from memory.store.memories import Memory, tags_seen
 
 #: The conversation that holds the sources of memories which programs write.
 _DESK: Final = "memory"
@@ -204,7 +204,7 @@ def told(asking: MemoryRequest, memory: Memory) -> JSON:
         "value": memory.value,
         "categories": [memory.category],
         "topic": memory.topic,
-        "tags": list(memory.tags),
+        "tags": list(tags_seen(memory, asking.context.scope)),
         "created_at": _date(memory.learned_at),
         "updated_at": _date(memory.last_reinforced_at or memory.learned_at),
         "valid_until": _date(memory.valid_until),

@@ -14,7 +14,7 @@ from gateway.commands.jobs import job_name
 from memory.browse.shown import Shown
 from memory.store.history import Message
 from memory.store.lineage import Source
-from memory.store.memories import Memory
+from memory.store.memories import Memory, tags_seen
 
 #: Characters shown of a memory in a list, and of a memory shown alone.
 _LINE = 75
@@ -50,7 +50,7 @@ def marks(call: Call, memory: Memory) -> str:
         ("confirmed", memory.confirmed),
         ("archived", memory.archived_at is not None),
     )
-    tags = "".join(f" #{tag}" for tag in memory.tags)
+    tags = "".join(f" #{tag}" for tag in tags_seen(memory, call.context.scope))
     return "".join(call.texts(f"memory.mark.{name}") for name, holds in held if holds) + tags
 
 

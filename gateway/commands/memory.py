@@ -83,8 +83,8 @@ async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: 
 
 
 async def _tag(call: Call, rest: str, *, tagged: bool) -> None:
-    short_id, *tags = rest.split()
-    if not any(map(keys.tag_of, tags)):
+    short_id, _, typed_tags = rest.partition(" ")
+    if not (tags := keys.split_tags(typed_tags)):
         await _lacks(call)
         return
 

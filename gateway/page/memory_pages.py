@@ -32,7 +32,7 @@ from memory.recall.recall import shares
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.store.history import Message
 from memory.store.lineage import Source
-from memory.store.memories import Memory
+from memory.store.memories import Memory, tags_seen
 from memory.store.recalls import RecalledEntry
 from memory.text.words import query_terms
 
@@ -75,7 +75,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
         said=said[:1].upper() + said[1:],
         since=texts.date(memory.valid_from),
         until="" if memory.valid_until is None else texts.date(memory.valid_until),
-        marks=(*marks, *(f"#{tag}" for tag in memory.tags)),
+        marks=(*marks, *(f"#{tag}" for tag in tags_seen(memory, visitor.context.scope))),
     )
 
 
@@ -177,6 +177,7 @@ async def one(visit: Visit) -> Response:
         shown=shown,
         memory=memory,
         told=told(visit, memory),
+        tags=tags_seen(memory, visitor.context.scope),
         learned=texts.moment(memory.learned_at),
         origin=texts(f"memory.origin.{memory.origin}") if memory.origin != "derived" else texts("page.mark.derived"),
         quotes=[_quoted(visit, source) for source in shown.sources],

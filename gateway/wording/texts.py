@@ -31,10 +31,11 @@ from memory.errors import (
     NotYours,
     StorageError,
     TooManyTags,
+    UnfitTags,
     UnknownFilter,
     UnreadFilter,
 )
-from memory.filters import Group
+from memory.filters import LABELS, Group
 from memory.filters import Name as FilterName
 from memory.store.memories import Kind
 from memory.text.language import language_of, last_language
@@ -70,7 +71,9 @@ CATALOGUE: Final[Mapping[Language, Mapping[str, str]]] = {
 }
 
 #: What memory refuses to do for a person, as `Texts.refusal` says it. Other errors are no answer to a request.
-REFUSALS: Final = (NotFound, NotYours, NotCurrent, NotWished, Derived, TooManyTags, UnknownFilter, UnreadFilter)
+REFUSALS: Final = (
+    NotFound, NotYours, NotCurrent, NotWished, Derived, TooManyTags, UnfitTags, UnknownFilter, UnreadFilter
+)  # fmt: skip
 _REFUSED: Final[Mapping[type[MemoryFault], str]] = {
     NotYours: "memory.not_yours", NotCurrent: "correct.replaced", NotWished: "correct.unwished",
     TooManyTags: "memory.tag.full",
@@ -146,6 +149,8 @@ class Texts:
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
             case UnknownFilter() | UnreadFilter():
                 return self.unread(error)
+            case UnfitTags():
+                return self("memory.tag.unfit", unfit=", ".join(error.unfit), most=keys.TAG_LIMIT)
             case _:
                 return self(_REFUSED.get(type(error), "memory.unknown_id"), id=short_id, most=keys.TAGS_LIMIT)
 
@@ -162,10 +167,10 @@ class Texts:
         if error.name == "category":
             known = ", ".join(text for key, text in CATALOGUE[self.language].items() if key.startswith("category."))
             return self("filter.no_category", value=error.value, known=known)
-        if error.name in ("key", "tag"):
-            names = f"filter.known_{error.name}s"
-            known = self(names, known=", ".join(error.known)) if error.known else self("filter.no_tags")
-            return self("filter.no_label", name=error.name, value=error.value, known=known)
+        if error.name in LABELS:
+            there = "known" if error.known else "no"
+            known = self(f"filter.{there}_{error.name}s", known=", ".join(error.known))
+            return self("filter.no_label", name=error.typed, value=error.value, known=known)
         return self("filter.no_time", name=error.name, value=error.value)
 
     def attachment(self, kind: str, name: str) -> str:

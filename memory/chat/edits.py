@@ -17,7 +17,7 @@ from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.retry import UndoneTurn
 from memory.context import Context
-from memory.errors import NotCurrent, NotFound, NotWished, TooManyTags
+from memory.errors import NotCurrent, NotFound, NotWished, NotYours, TooManyTags, UnfitTags
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import comparisons, style
@@ -137,8 +137,16 @@ class Edits:
         return self._row(memory.id)
 
     def tag(self, short_id: str, tags: Sequence[str], *, tagged: bool) -> Memory:
-        """Adds tags to a memory, or takes them away. Raises `TooManyTags` and the errors of `confirm`."""
-        memory, named = self._current(short_id), dict.fromkeys(filter(None, map(keys.tag_of, tags)))
+        """Adds tags to a memory of one's own, or takes them away.
+
+        Raises `UnfitTags`, `TooManyTags` and the errors of `confirm`.
+        """
+        memory = self._current(short_id)
+        if not self._context.scope.is_own(memory.owner_id, memory.author_id):
+            raise NotYours(f"{short_id} was told by somebody else.")
+        if tagged and (unfit := keys.unfit_tags(tags)):
+            raise UnfitTags(unfit)
+        named = dict.fromkeys(filter(None, map(keys.tag_of, tags)))
         tags = [*(tag for tag in memory.tags if tag not in named), *(named if tagged else ())]
         if len(tags) > keys.TAGS_LIMIT:
             raise TooManyTags(f"{short_id} has {keys.TAGS_LIMIT} tags already.")

@@ -207,6 +207,8 @@ def _is_plain(clause: Clause, plain: str) -> bool:
     text = " ".join(segment for segment, _ in core)
     bare = all(listing("labels").fullmatch(word) for words in other_words(text) for word in words)
     asks = clause.role == "asks" or _is_question(plain)
+    if has("tasks", plain) and not (has("henceforth", plain) or has("answers", plain) or has("lasting", text)):
+        return False  # "Show me all you know, but not so long" is meant for one text
     always = has("lasting", text) and (bare or begins("lasting", plain) or not has("tasks", plain))
     if always or has("henceforth", plain):
         return (bare and bool(named - {"naming"})) or (asks and (bool(named - {"naming"}) or has("talk", text)))

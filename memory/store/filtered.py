@@ -7,10 +7,12 @@ filter from here, so that the rows listed under a filter are the rows forgotten 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Final, NamedTuple
 
 from memory import filters, keys
@@ -29,6 +31,11 @@ _PLACES: Final = ("location", "other")
 #: The letter that German and the Scandinavian languages add to a name, without an apostrophe: "Miriams".
 _GENITIVE: Final = "s"
 _NAMING: Final = ("about", "place")
+#: The condition on rows whose tags count: the speaker's own, of which nothing else has taken the place.
+_TAGGED: Final = (
+    "m.superseded_by is null and (m.owner_id in (select value from json_each(?))"
+    " or m.author_id in (select value from json_each(?)))"
+)
 #: The most keys or tags that are named where one is not known.
 _SUGGESTED: Final = 20
 
@@ -52,23 +59,28 @@ class Allowed:
 def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: GroupOf = filters.no_group) -> Filters:
     """Returns the words and filters of `text`; a topic or name of several words is recognised if this scope knows it.
 
-    Raises `UnknownFilter` and `UnreadFilter`, that too for a key or tag that no memory of the scope has.
+    Raises `UnknownFilter` and `UnreadFilter`, that too where only a key or tag is given that no memory has.
     """
+
+    @cache
+    def labels(name: str) -> dict[str, int]:
+        return known_tags(reader, scope) if name == "tag" else _known_keys(reader, scope)
 
     def is_known(name: str, value: str) -> bool:
         if name == "topic":
             return bool(_topics(reader, scope, value))
-        if name in ("key", "tag"):
-            return bool(_labelled(reader, scope, name, value))
+        if name == "key":
+            return keys.vocabulary_key(value) in labels(name)
+        if name == "tag":
+            return keys.tag_of(value) in labels(name)
         return bool(_called(reader, scope, value, places=name == "place"))
 
-    given = filters.read(text, today, group_of=group_of, is_known=is_known)
-    for condition in given.given:
-        if condition.name in ("key", "tag") and not is_known(condition.name, condition.value):
-            known = _suggested(labels(reader, scope, condition.name), condition.value)
-            message = f"No memory has {condition.written}."
-            raise UnreadFilter(message, name=condition.name, value=condition.value, known=known)
-    return given
+    try:
+        return filters.read(text, today, group_of=group_of, is_known=is_known)
+    except UnreadFilter as exc:
+        if exc.name in filters.LABELS:
+            exc.known = _suggested(labels(exc.name), exc.value)
+        raise
 
 
 def allowed(reader: Reader, scope: Scope, given: Filters, timezone: str) -> Allowed:
@@ -100,7 +112,7 @@ def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> froz
 
 def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezone: str) -> list[int]:
     """Returns the messages within reach that meet every one of the filters; a message has no labels."""
-    if any(condition.name in ("category", "topic", "key", "tag") for condition in given.given):
+    if any(condition.name in ("category", "topic", *filters.LABELS) for condition in given.given):
         return []
     message_ids: set[int] | None = None
     for one in given.given:
@@ -150,7 +162,7 @@ def _memories(reader: Reader, scope: Scope, condition: Filter, timezone: str) ->
     if condition.name == "topic":
         topics = _topics(reader, scope, condition.value)
         memory_ids += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
-    elif condition.name in ("key", "tag"):
+    elif condition.name in filters.LABELS:
         memory_ids += _labelled(reader, scope, condition.name, condition.value)
     elif condition.name in _NAMING:
         memory_ids += _called(reader, scope, condition.value, places=condition.name == "place")
@@ -184,32 +196,44 @@ def _topics(reader: Reader, scope: Scope, topic: str) -> list[str]:
 
 
 @walled
-def labels(reader: Reader, scope: Scope, name: str) -> dict[str, list[int]]:
-    """Returns the keys, or with "tag" the tags, among the memories of a scope, each with the ids that have it."""
+def known_tags(reader: Reader, scope: Scope) -> dict[str, int]:
+    """Returns the speaker's own tags and the number of memories that have each."""
     within = scope.predicate("m")
     rows = reader.all(
-        "select m.id, m.key, m.tags from memories m where m.kind in (select value from json_each(?))"
-        f" and (m.tags <> '[]' or ? = 'key') and {within.sql} order by m.id desc",
-        (_KINDS, name, *within.parameters),
+        f"select m.tags from memories m where m.tags <> '[]' and {_TAGGED} and {within.sql} order by m.id desc",
+        (scope.own, scope.speakers, *within.parameters),
     )
-    labelled: dict[str, list[int]] = {}
+    return dict(Counter(tag for row in rows for tag in json.loads(row["tags"])))
+
+
+@walled
+def _known_keys(reader: Reader, scope: Scope) -> dict[str, int]:
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.key, count(*) as n, max(m.id) as newest from memories m"
+        f" where m.kind in (select value from json_each(?)) and {within.sql} group by m.key order by newest desc",
+        (_KINDS, *within.parameters),
+    )
+    counts = Counter[str]()
     for row in rows:
-        for label in [keys.vocabulary_key(row["key"])] if name == "key" else json.loads(row["tags"]):
-            labelled.setdefault(label, []).append(row["id"])
-    return labelled
+        counts[keys.vocabulary_key(row["key"])] += row["n"]
+    return dict(counts)
 
 
 def _labelled(reader: Reader, scope: Scope, name: str, value: str) -> list[int]:
-    label = keys.vocabulary_key(value) if name == "key" else keys.tag_of(value)
-    return labels(reader, scope, name).get(label, [])
+    if name == "key":
+        spellings = keys.key_spellings(value)
+        return _where(reader, scope, _KINDS, "m.key in (select value from json_each(?))", spellings)
+    quoted = json.dumps(keys.tag_of(value), ensure_ascii=False)
+    return _where(reader, scope, _KINDS, f"instr(m.tags, ?) > 0 and {_TAGGED}", quoted, scope.own, scope.speakers)
 
 
-def _suggested(labelled: dict[str, list[int]], value: str) -> tuple[str, ...]:
+def _suggested(labelled: dict[str, int], value: str) -> tuple[str, ...]:
     """Returns the labels that are most like a value, else those of the most memories."""
 
     def likeness(label: str) -> tuple[float, int]:
         ratio = SequenceMatcher(a=value.lower()[: keys.KEY_LIMIT], b=label, autojunk=False).ratio()
-        return (-ratio if ratio > 0.5 else 0, -len(labelled[label]))
+        return (-ratio if ratio > 0.5 else 0, -labelled[label])
 
     return tuple(sorted(labelled, key=likeness)[:_SUGGESTED])
 

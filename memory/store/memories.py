@@ -167,6 +167,11 @@ def tag_list(tags: Iterable[str]) -> str:
     return json.dumps(list(dict.fromkeys(tags))[: keys.TAGS_LIMIT], ensure_ascii=False)
 
 
+def tags_seen(memory: Memory, scope: Scope) -> tuple[str, ...]:
+    """Returns the tags that a speaker is shown: those of their own rows. Others in a group never see them."""
+    return memory.tags if scope.is_own(memory.owner_id, memory.author_id) else ()
+
+
 def add_sources(tx: Transaction, memory_id: int, message_ids: Iterable[int], *, unsure: bool = False) -> None:
     for message_id in message_ids:
         tx.run(
@@ -251,6 +256,18 @@ def set_parents(tx: Transaction, memory_id: int, parent_ids: Iterable[int]) -> N
 
 def supersede(tx: Transaction, old_id: int, new_id: int | None, *, at: int | None) -> None:
     set_values(tx, old_id, {"superseded_by": new_id, "valid_until": at})
+    if new_id is not None:
+        _take_tags_over(tx, old_id, new_id)
+
+
+def _take_tags_over(tx: Transaction, old_id: int, new_id: int) -> None:
+    """Gives a value the tags of the one that it replaces under the same key, unless somebody else told that."""
+    rows = {row.id: row for row in of_ids(tx, [old_id, new_id])}
+    old, new = rows.get(old_id), rows.get(new_id)
+    if old is None or new is None or not old.tags or old.key != new.key:
+        return
+    if old.owner_id != new.owner_id or old.author_id == new.author_id:
+        set_values(tx, new_id, {"tags": tag_list([*new.tags, *old.tags])})
 
 
 def close(tx: Transaction, memory_id: int, *, at: int) -> None:

@@ -74,7 +74,7 @@ def _memories(reader: Reader, scope: Scope, *, shared: bool) -> list[Fields]:
         " m.importance, m.confidence, m.strength, m.origin, m.learned_at, m.local_date, m.valid_from, m.valid_until,"
         " m.archived_at, m.pinned, m.confirmed, m.access_count, m.reinforced_count, m.last_reinforced_at,"
         " m.author_id, m.subject_id, x.short_id as next, g.name as agent, o.kind as place,"
-        " a.platform as author_platform, a.user_id as author_user, a.name as author_name,"
+        " m.owner_id, a.platform as author_platform, a.user_id as author_user, a.name as author_name,"
         " b.platform as about_platform, b.user_id as about_user, b.name as about_name,"
         " (select json_group_array(s.message_id) from memory_sources s where s.memory_id = m.id) as sources"
         " from memories m join owners o on o.id = m.owner_id left join memories x on x.id = m.superseded_by"
@@ -118,6 +118,7 @@ def _memory(row: Row, scope: Scope) -> Fields:
         **{name: row[name] for name in _AS_STORED},
         **{name: bool(row[name]) for name in _FLAGS},
         **{name: json.loads(row[name]) for name in _LISTS},
+        **({} if scope.is_own(row["owner_id"], row["author_id"]) else {"tags": []}),
         **{name: _iso(row[name]) for name in _TIMES},
         "by": _whom(scope, row["author_id"], row["author_platform"], row["author_user"], row["author_name"]),
         "about": _whom(scope, row["subject_id"], row["about_platform"], row["about_user"], row["about_name"]),

@@ -736,7 +736,7 @@ async def test_what_people_have_told_of_themselves_in_a_group_is_known_there(
     await tell(store, ada, "was stargazing and saw Saturn", clock)
     model.says("Saturn", "stargazing in the garden", about="Ada")
     before = await rows(store, "select * from memories where kind = 'fact'")
-    assert await night(store, clock) == {"events": 1}
+    assert await night(store, clock) == {"known": 1, "events": 1}
     assert await rows(store, "select * from memories where kind = 'fact'") == before
 
 

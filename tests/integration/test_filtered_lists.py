@@ -85,7 +85,7 @@ async def test_a_list_shows_what_meets_all_filters(talk: Talk, typed: str, shown
         ("topic:roof since:yesterday", [EN("filter.without", filter="since:yesterday", count=1)]),
         ("about:Nobody topic:roof", [EN("filter.without", filter="about:Nobody", count=1)]),
         ("topic:cellar", [EN("filter.none", filters="topic:cellar")]),
-        ("colour:grey", ["“colour:”", "category:, topic:, about:, place:, since:, until:, on:"]),
+        ("colour:grey", ["“colour:”", "category:, topic:, key:, tag:, about:, place:, since:, until:, on:"]),
         ("since:banana", ["“banana”", "since:march"]),
         ("category:roof", ["“roof”", "health", "topic:…"]),
     ],

@@ -52,3 +52,9 @@ def test_a_search_needs_words_or_a_filter() -> None:
     for empty in ({}, {"query": "  "}, {"topic": ' " '}):
         with pytest.raises(ValidationError, match="Say what to look for"):
             SearchMemory.model_validate(empty)
+
+
+def test_no_tool_of_an_agent_reads_or_sets_tags() -> None:
+    tools = [action.tool_arguments or action.arguments for action in ACTIONS.values() if action.tool]
+    assert not {"tag", "tags"} & {field for arguments in tools for field in arguments.model_fields}
+    assert SearchMemory(query="tea", topic="roof").filters == 'topic:"roof"'

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from memory import filters
 from memory.errors import UnknownFilter, UnreadFilter
-from memory.filters import NAMES, TIMES, Filters, Group, Name
+from memory.filters import LABELS, NAMES, TIMES, Filters, Group, Name
 from tests.kit.tables import each_row
 
 TODAY = date(2026, 11, 23)
 HEALTH = Group(kinds=("fact",), category="health")
+KNOWN = (("about", "Anna Maria"), ("topic", "new roof"), ("key", "home"), ("tag", "deep work"), ("tag", "base"))
 #: Words that no quotation mark ends, and that no filter begins.
 PLAIN = st.text("abcdefgäñ茶", min_size=1, max_size=8)
 
@@ -25,7 +26,7 @@ def read(text: str) -> Filters:
         text,
         TODAY,
         group_of=lambda name: HEALTH if name in ("health", "Gesundheit") else None,
-        is_known=lambda name, value: (name, value) in (("about", "Anna Maria"), ("topic", "new roof")),
+        is_known=lambda name, value: (name, value) in KNOWN,
     )
 
 
@@ -57,6 +58,14 @@ def read(text: str) -> Filters:
         ('say "topic:roof" twice', 'say "topic:roof" twice', []),
         ("note: buy milk at 10:30 on https://a.example", "note: buy milk at 10:30 on https://a.example", []),
         ("他说：好", "他说：好", []),
+        ("key:home tag:deep work tea", "tea", [("key", "home"), ("tag", "deep work")]),
+        ('Etiqueta:"deep work" schlüssel:home', "", [("tag", "deep work"), ("key", "home")]),
+        ("locker key: it hangs behind the door", "locker key: it hangs behind the door", []),
+        ("locker key: home", "locker key: home", []),
+        ("clé: table bleue topic:roof", "clé: table bleue", [("topic", "roof")]),
+        ("Schlagwort: 5", "Schlagwort: 5", []),
+        ("tag:play tea", "tag:play tea", []),
+        ("tag:play key:home tea tag:base", "tag:play tea", [("key", "home"), ("tag", "base")]),
     ],
 )
 def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tuple[str, str]]) -> None:
@@ -124,6 +133,13 @@ def test_a_value_that_means_nothing_is_refused(text: str) -> None:
     assert text == f"{raised.value.name}:{raised.value.value}"
 
 
+@each_row("text", ["clé:hme", "clé:hme topic:roof", "key:home clé:hme etiqueta:x"])
+def test_a_key_or_tag_that_does_not_exist_is_refused_by_its_typed_name_if_it_is_no_word_among_others(text: str) -> None:
+    with pytest.raises(UnreadFilter) as raised:
+        read(text)
+    assert (raised.value.name, raised.value.typed, raised.value.value) == ("key", "clé", "hme")
+
+
 def test_an_unknown_filter_is_refused_by_its_name() -> None:
     with pytest.raises(UnknownFilter) as raised:
         read("tea Colour:red")
@@ -144,7 +160,8 @@ def test_what_is_written_out_is_read_again(words: list[str], given: list[tuple[N
     meant = Filters(
         words=" ".join(words), given=tuple(filters.meant(name, " ".join(value), TODAY) for name, value in given)
     )
-    assert filters.read(meant.written, TODAY) == meant
+    labels = {(one.name, one.value) for one in meant.given if one.name in LABELS}
+    assert filters.read(meant.written, TODAY, is_known=lambda *label: label in labels) == meant
 
 
 @given(
