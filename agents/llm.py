@@ -149,7 +149,8 @@ class Reminded:
 class Request:
     """A single call of a model.
 
-    In `json_mode` the answer is JSON, of the `json_schema` where a server can hold to one.
+    In `json_mode` the answer is JSON, of the `json_schema` where a server can hold to one. `strict` is None for schemas
+    of Remora's own, which servers hold to strictly; for a program's schema it tells whether the program wants that.
 
     The fields from `said` on carry the person's bare words and memory as values, beside their rendering in `messages`,
     for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
@@ -167,6 +168,7 @@ class Request:
     max_tokens: int | None = None
     json_mode: bool = False
     json_schema: Mapping[str, Any] | None = None
+    strict: bool | None = None
     said: str = ""
     remembered: tuple[Remembered, ...] = ()
     reminders: tuple[Reminded, ...] = ()

@@ -600,9 +600,10 @@ class AgentSpec(Section):
     def voiced(self, soul: str, standing: str) -> AgentSpec:
         """Returns the agent with the texts of SOUL.md and AGENTS.md, of which either may be empty.
 
-        SOUL.md follows the file's own persona and takes the place of the default one. `rules` come after both.
+        SOUL.md follows the file's own persona and takes the place of the default one, which the shipped agent's file
+        spells out. `rules` come after both.
         """
-        own = self.persona if "persona" in self.model_fields_set or not soul else ""
+        own = self.persona if self.persona != DEFAULT_PERSONA or not soul else ""
         parts = [own, soul, f"Standing rules:\n{standing}" if standing else ""]
         return self.model_copy(update={"persona": "\n\n".join(filter(None, parts))})
 

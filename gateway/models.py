@@ -119,8 +119,20 @@ def _rotation(session: SessionSpec) -> Rotation:
 def _temperature(spec: AgentSpec) -> float | None:
     """Returns 0, so that what is read does not vary, unless the operator has set it or top_p, beside which some servers
     take none."""
-    is_set = any(model.temperature is not None for model in spec.background.models)
-    return None if is_set or any(model.top_p is not None for model in spec.background_models) else 0.0
+    is_set = any(model.temperature is not None or model.top_p is not None for model in spec.background_models)
+    return None if is_set else 0.0
+
+
+def _request(asked: ModelRequest, *, temperature: float | None) -> Request:
+    return Request(
+        messages=(
+            ChatMessage(role="system", content=asked.instructions),
+            ChatMessage(role="user", content=asked.material),
+        ),
+        temperature=temperature,
+        json_mode=True,
+        json_schema=asked.schema,
+    )
 
 
 def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
@@ -138,16 +150,7 @@ def background_model(spec: AgentSpec, shared: Models) -> BackgroundModel | None:
 
     async def complete(asked: ModelRequest) -> ModelAnswer:
         nonlocal refused
-        request = Request(
-            messages=(
-                ChatMessage(role="system", content=asked.instructions),
-                ChatMessage(role="user", content=asked.material),
-            ),
-            temperature=_temperature(spec),
-            json_mode=True,
-            json_schema=asked.schema,
-            on_aborted=owed.append,
-        )
+        request = replace(_request(asked, temperature=_temperature(spec)), on_aborted=owed.append)
         tokens = gauge.room(refused=refused)
         free = max(budget.LEAST_ANSWER, tokens - budget.size(request, count_tokens))
         request = replace(request, max_tokens=min(asked.max_tokens, free))

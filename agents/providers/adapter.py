@@ -223,8 +223,9 @@ class Adapter(ABC):
             quirk = signs.learned_from(status, said, asked, quirks, self._model.extra_body)
             quirk = quirk or opaque.refusal(status, said, messages, quirks)
             if quirk is not None:
-                # Words of the request in it may have taught that.
-                return quirk, not (opaque.is_stale(quirk, said) or told.echoes)
+                # Words of the request in it may have taught that, or a program's schema that no server would take.
+                of_program = quirk == "json_schema" and request.strict is not None
+                return quirk, not (opaque.is_stale(quirk, said) or told.echoes or of_program)
         blamed = signs.blamed(said, self._model.extra_body)
         raise self._server.refused(status, response.headers, told, blamed=blamed)
 

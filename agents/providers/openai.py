@@ -43,7 +43,8 @@ class OpenAIProvider(Adapter):
         if model.top_p is not None and "top_p" not in quirks:
             body["top_p"] = model.top_p
         if request.json_mode and request.json_schema and "json_schema" not in quirks:
-            schema = {"name": "answer", "schema": dict(request.json_schema), "strict": True}
+            strict = request.strict is not False
+            schema = {"name": "answer", "schema": dict(request.json_schema), "strict": strict}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif request.json_mode and "response_format" not in quirks:
             body["response_format"] = {"type": "json_object"}

@@ -127,6 +127,11 @@ _ABOUT_SCHEMA: Final = re.compile(
     r"(?<!\w)schemas?(?!\w)|additional_?properties|input_schema|function_?declarations?[\[.]|grammar"
     r"|(?<!\w)tools?(?:\[\d+\]|\.\d+)\.|\$(?:ref|defs|schema)|(?<!\w)(?:any|one|all)_?of(?!\w)"
 )
+#: The words about the description of a tool that are not about the form of the answer, too.
+_OF_TOOL: Final = re.compile(
+    r"(?<!\w)tools?(?:\[\d+\]|\.\d+|:)|(?<!\w)function [\"'`]|input_schema|function_?declarations?[\[.]"
+)
+_OF_ANSWER: Final = re.compile(r"response[_ ]?format|text\.format|response[_ ]?mime[_ ]?type")
 #: OpenAI's newer models take tools only if they are told not to think.
 _NO_EFFORT: Final = re.compile(r"reasoning_effort.{0,200}\bnone\b")
 _MAX_TOKENS: Final = re.compile(r"(?<!\w)max_?(?:completion_?|new_?|output_?)?tokens(?!\w)")
@@ -175,8 +180,10 @@ def learned_from(
         return quirk if quirk not in quirks and _count(quirks, "max_tokens=") < _MOST_LIMITS else None
     theirs = blamed(said, extra)
     about_schema = status != 403 and "tools" in sent and any(map(_ABOUT_SCHEMA.search, every))
+    of_tool = about_schema and _OF_TOOL.search(said) and not _OF_ANSWER.search(said)
+    others = {*(["tools"] if about_schema else ()), *(["json_schema", "response_format"] if of_tool else ())}
     for field in _FIELDS:
-        if field.key not in sent or field.quirk in quirks or (about_schema and field.quirk == "tools"):
+        if field.key not in sent or field.quirk in quirks or field.quirk in others:
             continue
         if theirs and not field.ours:
             return None

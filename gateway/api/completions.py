@@ -205,7 +205,8 @@ class Completions:
             messages = [*messages, ChatMessage(role="system", content=wish)]
         request = Request(
             messages=tuple(messages), tools=asked.tools, temperature=asked.temperature, max_tokens=asked.max_tokens,
-            json_mode=asked.json_schema is not None, json_schema=asked.json_schema or None, agent=served.spec.name,
+            json_mode=asked.json_schema is not None, json_schema=asked.json_schema or None, strict=asked.strict,
+            agent=served.spec.name,
         )  # fmt: skip
         showing = asyncio.create_task(show())
         try:

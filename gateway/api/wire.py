@@ -37,7 +37,8 @@ _ROLES: Final[Mapping[str, Role]] = {one: one for one in get_args(Role)} | {"dev
 class Asked:
     """A request for an answer, in either form. `conversation` is the one that its body names; "" if it names none.
 
-    With `must_call` the answer is to call one of the `tools`. With a `json_schema` it is to be JSON of that schema.
+    With `must_call` the answer is to call one of the `tools`. With a `json_schema` it is to be JSON of that schema, to
+    which servers shall hold it if `strict`.
     """
 
     form: Form
@@ -50,6 +51,7 @@ class Asked:
     tools: tuple[ToolSpec, ...] = ()
     must_call: bool = False
     json_schema: JSON | None = None
+    strict: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
 
@@ -111,6 +113,7 @@ def asked(body: JSON, form: Form) -> Asked:
         tools=tuple(_tool(one) for one in _list(body, "tools", most=_MOST_TOOLS)),
         must_call=body.get("tool_choice") not in (None, "auto", "none"),
         json_schema=_schema(body),
+        strict=_is_strict(body),
         temperature=_number(body, "temperature"),
         max_tokens=next((given for given in most if given is not None and given > 0), None),
     )
@@ -324,6 +327,11 @@ def _schema(body: JSON) -> JSON | None:
         }:
             return schema
     raise ApiRefusal(400, "unsupported", "This format of an answer is not known here.", param="response_format")
+
+
+def _is_strict(body: JSON) -> bool:
+    form = _fields(body, "response_format") or _fields(_fields(body, "text"), "format")
+    return _flag(_fields(form, "json_schema") or form, "strict")
 
 
 def _conversation(body: JSON) -> str:

@@ -19,7 +19,7 @@ import click
 
 from channels.base import ChannelError
 from channels.ids import FORMATS
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_NOT_RUNNING, EX_SOFTWARE, ending, fail
+from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_NOT_RUNNING, EX_SOFTWARE, Unusable, ending, fail
 from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
 from gateway.pipeline.policy import OPERATOR
 
@@ -143,7 +143,7 @@ async def _with_offered_model(config: Config) -> Config:
     if spec.models:
         return config
     found = await offer.find(os.environ)
-    if found is None or not click.confirm(found.question, default=False):
+    if found is None or not _agrees(found.question):
         if config.source is None or is_reference(config.source, os.environ, Path.home()):
             click.echo(init_texts.texts(init_texts.language(os.environ))["chat"])
         return config
@@ -161,13 +161,28 @@ async def _offer_import(config: Config, person: str) -> None:
 
     for some in notes.at_first_start(config, Path.cwd()):
         click.echo(f"{some.named} can become memories of you. `remora import undo` takes them back.")
-        if not click.confirm("Import them now?", default=False):
+        if not _agrees("Import them now?"):
             continue
         owner = importing.owner_of(config, person=person, chat=None, agent_wide=False, agent=some.agent)
         assert owner is not None
         for path in some.paths:
             wanted = importing.Wanted(path=path, owner=owner, learn=True)
-            await transfers.bring_in(config, wanted, dry_run=False, yes=True)
+            try:
+                await transfers.bring_in(config, wanted, dry_run=False, yes=True)
+            except Unusable as exc:
+                # The offer is made only once, so the other notes and the chat must not wait for this one.
+                click.echo(f"{exc} Left out: {path}", err=True)
+
+
+def _agrees(question: str) -> bool:
+    """Asks at the terminal. Ctrl-D means no, and Ctrl-C ends the command."""
+    try:
+        return click.confirm(question, default=False)
+    except click.Abort as exc:
+        if not isinstance(exc.__context__, EOFError):
+            raise
+        click.echo()
+        return False
 
 
 def _greeting(config: Config) -> str:

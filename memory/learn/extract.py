@@ -214,14 +214,13 @@ def closest(value: str, texts: Sequence[str]) -> int | None:
 def echoes(value: str, *, instructions: str, said: Iterable[str], known: Iterable[Memory]) -> bool:
     """Returns whether a value only repeats the prompt: its instructions, or a known fact that no message speaks of.
 
-    `instructions` are in the form that `keys.normalise_value` returns.
+    Words of the instructions that a message says, all of them, are no repetition. `instructions` are in the form that
+    `keys.normalise_value` returns.
     """
-    plain = keys.normalise_value(value)
+    plain, words = keys.normalise_value(value), {token for text in said for token in tokens(text)}
     if len(plain) > 12 and plain in instructions:
-        return True
-    if not any(keys.normalise_value(memory.value) == plain for memory in known):
-        return False
-    return {token for text in said for token in tokens(text)}.isdisjoint(tokens(value))
+        return not words.issuperset(tokens(value))
+    return words.isdisjoint(tokens(value)) and any(keys.normalise_value(memory.value) == plain for memory in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,11 +317,14 @@ def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: b
 
 def _is_stated(claim: Claim, text: str, today: date) -> bool:
     """Returns whether a whole clause states a claim so plainly that it is read without a model, too."""
-    wanted = telling(claim.value)
+    wanted, stated = telling(claim.value), patterns.extract(text, today=today)
+    # "Call me Lou from now on" is read as a wish, which gives a name.
+    wishes = (each.value for each in stated if each.key == "instruction" and claim.key in NAMES)
+    stated += [each for wish in wishes for each in patterns.extract(wish, today=today)]
     return not claim.of_other and any(
         (each.key == claim.key or {each.key, claim.key} <= NAMES)
         and telling(each.value) <= wanted <= telling(f"{each.value} {each.key} {cues(each.key)}")
-        for each in patterns.extract(text, today=today)
+        for each in stated
     )
 
 
@@ -365,9 +367,9 @@ def _asking(value: str, quote: str, origin: _Origin, stretch: Stretch) -> list[M
 
     A quote that none of them holds shows that the model has made it up.
     """
-    if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=(), known=()):
-        return []
     own = [message for message in origin.messages if message.author_id is not None]
+    if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=[message.text for message in own], known=()):
+        return []
     if quote and not any(is_quoted(quote, message.text) for message in own):
         return []
     return [one for one in own if asks_for(value, SaidText(text=one.text, before=_before(one, stretch)))]

@@ -63,7 +63,7 @@ def judge(claim: Claim, said: SaidText) -> Verdict:
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
         return "refused"
-    if _is_of_clock(claim.value.strip(), said.text[:_READ]):
+    if _is_of_clock(claim.value.strip(), said.text[:_READ]) or _is_no_name(claim, said.text[:_READ]):
         return "refused"
     likely = likelihood(found, WEIGHTS)
     # Words that the assistant alone has used were said by nobody.
@@ -77,6 +77,14 @@ def judge(claim: Claim, said: SaidText) -> Verdict:
 def _is_of_clock(value: str, message: str) -> bool:
     """Returns whether a number stands in a message as an hour or a minute alone, so that it counts nothing."""
     return value.isdigit() and value in message and value not in _CLOCK.sub(" ", message)
+
+
+def _is_no_name(claim: Claim, message: str) -> bool:
+    """Returns whether a name is what somebody asks for by "call me": a time, or a taxi. Names have capitals."""
+    value = claim.value.strip()
+    place = message.lower().find(value.lower())
+    written = value if place < 0 else message[place : place + len(value)]
+    return claim.key in NAMES and written == written.lower() and listed("claims")["unnamed"].match(written) is not None
 
 
 def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> bool:

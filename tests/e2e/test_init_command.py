@@ -307,3 +307,21 @@ async def test_notes_of_another_assistant_are_offered_once_and_can_be_undone(tmp
         for short_id in ids:
             assert (await machine.run("import", "undo", short_id))[0] == 0
         assert "Porto" not in (await machine.run("chat", "--once", "/memory list"))[1]
+
+
+async def test_notes_that_hold_no_text_are_left_out_and_the_chat_begins(tmp_path: Path) -> None:
+    """The offer is made only once, so what can be read is imported."""
+    machine = Machine(home=tmp_path, ollama=FakeOllama(address="127.0.0.1:9"))
+    (tmp_path / "MEMORY.md").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    (tmp_path / "USER.md").write_text("- The user lives in Porto\n")
+    code, shown = await machine.type(("Import them now?", "y\n"), ("leaves", "\x04"), command="chat")
+    assert code == 0 and f"Left out: {tmp_path / 'MEMORY.md'}" in shown and "Imported as" in shown, shown
+    code, shown = await machine.run("chat", "--once", "/memory list")
+    assert code == 0 and "Porto" in shown
+
+
+async def test_ctrl_d_at_the_offer_of_notes_means_no(tmp_path: Path) -> None:
+    machine = Machine(home=tmp_path, ollama=FakeOllama(address="127.0.0.1:9"))
+    (tmp_path / "USER.md").write_text("- The user lives in Porto\n")
+    code, shown = await machine.type(("Import them now?", "\x04"), ("leaves", "\x04"), command="chat")
+    assert code == 0 and "Aborted" not in shown and "Imported as" not in shown, shown

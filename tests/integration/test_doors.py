@@ -271,6 +271,15 @@ async def test_recall_answers_with_the_clients_history_and_learns_nothing(home: 
     assert await home.world.rows("select count(*) from usage where purpose = 'chat'") == [(1,)]
 
 
+async def test_a_programs_schema_is_passed_on_with_its_own_strictness(home: House) -> None:
+    key, schema = await home.key(), {"type": "object", "properties": {"city": {"type": "string"}}}
+    for strict in (True, False):
+        form = {"type": "json_schema", "json_schema": {"name": "city", "schema": schema, "strict": strict}}
+        await home.chat(key, "Where?", model="assistant-recall", response_format=form)
+        request = model_of(home).requests[-1]
+        assert (request.json_schema, request.strict) == (schema, strict)
+
+
 async def test_what_a_front_end_asks_for_itself_gets_no_memory_and_leaves_none(home: House) -> None:
     """Titles, tags and follow-ups, known by their header or their words."""
     await home.world.say("/remember my bike is called Zottelbär", author="7")

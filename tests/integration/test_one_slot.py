@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import httpx
+import pytest
 
 from agents.chain import Servers
 from agents.llm import ChatMessage, Request
@@ -73,3 +74,24 @@ async def test_a_person_is_answered_while_a_long_reading_waits_and_its_tokens_ar
     assert server.readings == 3
     # The reading that was broken off was paid for, too.
     assert answer.spent.input_tokens == 2 * alone.spent.input_tokens
+
+
+@pytest.mark.parametrize(
+    ("own", "background", "wanted"),
+    [({}, None, 0.0), ({"temperature": 0.6}, None, 0.6), ({"top_p": 0.9}, None, None), ({"temperature": 0.6}, {}, 0.0)],
+)
+async def test_readings_keep_the_temperature_that_the_operator_has_set(
+    own: dict[str, float], background: dict[str, float] | None, wanted: float | None
+) -> None:
+    """That of the model that reads: one of the background's, or without those the agent's own."""
+    server = OneSlot()
+    server.finish.set()
+    async with wire(server.answer) as served, httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
+        reached = {"provider": "openai", "model": "m", "base_url": served.base_url}
+        reading = {} if background is None else {"background": {"models": [reached | background]}}
+        spec = AgentSpec.model_validate({"name": "assistant", "models": [reached | own], **reading})
+        shared = models.Models(lambda: client, Servers(asyncio.get_running_loop().time))
+        model = models.background_model(spec, shared)
+        assert model is not None
+        await model.complete(ModelRequest(instructions="READ", material="words"))
+    assert served.requests[0].get("temperature") == wanted

@@ -246,6 +246,23 @@ async def test_a_schema_is_asked_for_and_what_is_refused_of_it_is_learned_apart(
     assert third == fourth and "temperature" not in third and last["temperature"] == 0.7
 
 
+@pytest.mark.parametrize("strict", [True, False])
+async def test_a_programs_schema_binds_as_it_asks_and_its_faults_teach_nothing(strict: bool) -> None:
+    """A schema that no strict server takes costs another try, and Remora's own are asked for as before."""
+    own = Request(messages=HELLO.messages, json_mode=True, json_schema={"type": "object"})
+    refuse = replies({"error": {"message": "Invalid schema for response_format 'answer'"}}, status="400 Bad Request")
+
+    async def answer(served: Wire, writer: asyncio.StreamWriter) -> None:
+        await (refuse if len(served.requests) == 1 else replies(WHOLE))(served, writer)
+
+    async with wire(answer) as served, provider_at(served.base_url) as provider:
+        await provider.complete(replace(own, strict=strict))
+        await provider.complete(own)
+    first, second, third = (one["response_format"] for one in served.requests)
+    assert first["json_schema"]["strict"] is strict and second == {"type": "json_object"}
+    assert third["type"] == "json_schema" and third["json_schema"]["strict"] is True
+
+
 async def test_a_conversation_with_tool_results_is_written_as_the_api_wants_it() -> None:
     """A tool result that does not follow its call is refused by every vendor."""
     asked = ToolCall(id="c1", name="weather", arguments='{"city":"Oslo"}')

@@ -339,6 +339,7 @@ async def test_the_operator_is_told_once_what_a_model_does_not_take() -> None:
         ("Invalid schema for function 'clock': 'zone' is not of type 'object'", ["weather", "alarm"]),
         ("tools.1.custom.input_schema: JSON schema is invalid", ["weather", "alarm"]),
         ("tools[2].function.parameters: schema is not valid", ["weather", "clock"]),
+        ("tools[0].function.parameters schema is bad", ["clock", "alarm"]),
         ("GenerateContentRequest.tools[0].function_declarations[1].parameters.properties: should be non-empty", ["weather", "alarm"]),
     ],
 )  # fmt: skip
@@ -362,6 +363,21 @@ def test_one_tool_that_is_refused_in_any_form_leaves_the_others(message: str, to
     assert bodies[-2:] == [tools, tools] and len(bodies) == 4, "plainly first, then without it"
     (refused,) = {"weather", "clock", "alarm"} - set(tools)
     assert [line.get("tool") for line in lines if line["event"] == "model.takes_no_such_tool"] == [refused]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "tools[0].function.parameters schema is bad",
+        "Invalid schema for function 'weather': In context=(), 'default' is not permitted.",
+    ],
+)
+async def test_a_tool_that_is_refused_leaves_the_schema_of_the_answer(message: str) -> None:
+    wanted = replace(ASKED, json_schema={"type": "object"})
+    server = Strict(400, _openai(message), {"tools": ONE_TOOL})
+    async with serving(server) as address, provider_at(address) as provider:
+        await provider.complete(wanted)
+    assert [body["response_format"]["type"] for body in server.bodies] == ["json_schema"] * 2
 
 
 async def test_one_refusal_after_another_is_learned() -> None:

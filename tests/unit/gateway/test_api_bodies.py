@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.api import bodies
 from gateway.api.callers import ApiRefusal
+from gateway.api.wire import asked
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 _VALUES = st.recursive(
@@ -84,3 +85,13 @@ async def test_no_body_takes_long(body: bytes) -> None:
     with suppress(ApiRefusal):
         await read(body)
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize("strict", [True, False, None])
+def test_a_schema_binds_only_if_the_program_says_so(strict: bool | None) -> None:
+    hello = {"role": "user", "content": "Hello"}
+    form = {"name": "city", "schema": {"type": "object"}, **({} if strict is None else {"strict": strict})}
+    chat = {"model": "m", "messages": [hello], "response_format": {"type": "json_schema", "json_schema": form}}
+    responses = {"model": "m", "input": [hello], "text": {"format": {"type": "json_schema", **form}}}
+    assert asked(chat, "chat").strict is asked(responses, "response").strict is bool(strict)
+    assert asked(chat, "chat").json_schema == {"type": "object"}

@@ -1271,6 +1271,12 @@ def test_soul_and_agents_files_are_persona_and_rules_of_their_agent(tmp_path: Pa
     assert f"with {beside / 'work' / 'AGENTS.md'}, 14 of 20000 characters" in told
 
 
+def test_a_soul_takes_the_place_of_the_persona_that_the_shipped_agent_spells_out(tmp_path: Path) -> None:
+    path = write(tmp_path, assistant=SHIPPED_AGENT.read_text())
+    (tmp_path / "agents" / "SOUL.md").write_text("You are calm.")
+    assert load(path, {}, NOBODY).agents["assistant"].persona == "You are calm."
+
+
 def test_a_soul_that_is_too_long_or_no_text_stops_the_start(tmp_path: Path) -> None:
     path = write(tmp_path, assistant="name: assistant\n")
     (tmp_path / "agents" / "SOUL.md").write_text("x" * 20_001)

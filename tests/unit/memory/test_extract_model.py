@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from memory.keys import VALUE_LIMIT, vocabulary_key
 from memory.learn.answer import LONGEST_ANSWER, Unreadable, read_answer
 from memory.learn.ask import STRETCH_TOKENS, Stretch, ask, shortened
-from memory.learn.extract import Finding, findings
+from memory.learn.extract import Finding, findings, propose
 from memory.scope import Scope
 from memory.store.history import Message
-from memory.store.memories import Memory
+from memory.store.memories import Draft, Memory
 from tests.kit.fakes import DAY, NOON
 from tests.kit.tables import each_row
 
@@ -78,6 +78,10 @@ def stretch(*messages: Message, memories: tuple[Memory, ...] = (), timezone: str
 
 def found(talk: Stretch, **sections: Any) -> list[Finding]:
     return findings(read_answer(json.dumps(sections, ensure_ascii=False)), talk)
+
+
+def drafts(text: str) -> list[Draft]:
+    return propose(text, scope=scope(ADA, private=True), said_at=NOON, timezone="UTC")
 
 
 def kept(talk: Stretch, *facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -308,6 +312,13 @@ def test_a_wish_is_told_again_only_by_a_message_that_asks_for_it() -> None:
     assert style.source_ids == (101,) and style.draft.learned_at == NOON
 
 
+def test_a_wish_in_the_words_of_the_prompts_example_is_learned_from_who_says_it() -> None:
+    style = {"key": "punctuation", "value": "no exclamation marks", "messages": [1]}
+    (wish,) = found(stretch(message(1, "No exclamation marks, please.")), styles=[style])
+    assert wish.draft.value == "no exclamation marks"
+    assert found(stretch(message(1, "Please answer in short.")), styles=[style]) == []
+
+
 def test_two_people_of_one_name_are_told_apart() -> None:
     other = message(2, "me too", author=BOB)
     talk = stretch(message(1, "I love jazz"), *[type(other)(**{**_fields(other), "author_name": "Ada"})])
@@ -333,11 +344,32 @@ def test_only_an_oversized_message_loses_its_middle() -> None:
         ("called", "is called Hargreave", "Right, joke's over. Call me Hargreave please, surname only."),
         ("called", "Hargreave", "Nenn mich bitte Hargreave"),
         ("name", "Paco", "Llámame Paco, por favor"),
+        ("called", "Lou", "Please call me Lou from now on"),
+        ("called", "Lou", "Nenn mich ab jetzt Lou"),
+        ("name", "Lou", "Appelle-moi Lou désormais"),
+        ("called", "Ishmael", "Call me Ishmael. Some years ago I went to sea."),
     ],
 )
 def test_a_whole_clause_that_says_it_makes_a_claim_sure(key: str, value: str, text: str) -> None:
     (called,) = found(stretch(message(1, text)), facts=[{"key": key, "value": value, "messages": [1]}])
     assert called.is_sure
+
+
+@each_row(
+    ("value", "text"),
+    [
+        ("mañana", "llámame mañana"),
+        ("Demain", "Appelle-moi demain"),
+        ("a taxi", "call me a taxi"),
+        ("next week", "Call me next week"),
+        ("un taxi", "Appelle-moi un taxi"),
+    ],
+)
+def test_a_call_that_is_asked_for_gives_no_name(value: str, text: str) -> None:
+    """Neither by a model nor by the templates."""
+    for key in ("name", "called"):
+        assert kept(stretch(message(1, text)), {"key": key, "value": value, "messages": [1], "quote": text}) == []
+    assert not {"name", "called"} & {draft.key for draft in drafts(text)}
 
 
 def test_common_names_of_single_valued_keys_become_the_vocabularys() -> None:
