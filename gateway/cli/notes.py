@@ -36,7 +36,7 @@ class Notes:
 
     @property
     def paths(self) -> list[Path]:
-        """What to import: not the whole folder, in which other agents' notes may lie."""
+        """The files to import, not the whole folder, in which other agents' notes may lie."""
         return [self.folder / name for name in (*self.files, *([_DAYS] if self.days else []))]
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a turn: "typing", a placeholder that grows, and the outcome, which is also what history keeps.
+"""Shows a person a turn: "typing", a placeholder that grows, and the outcome, which is also what history keeps.
 
 Invariants: words that were shown stay, in history too, with what follows them. A placeholder's row is committed before
 it is sent, and only if the turn outlasts a quick one and no earlier message waits: the answer will stand in its place.

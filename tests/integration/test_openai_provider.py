@@ -129,7 +129,7 @@ async def failure(
 
 
 def screen() -> tuple[list[str], Callable[[str], Awaitable[None]]]:
-    """What is shown on a screen, and what shows it."""
+    """The pieces shown on a screen, and the function that shows them."""
     seen: list[str] = []
 
     async def show(text: str) -> None:

@@ -27,7 +27,7 @@ class Model:
 
 
 async def prepared(answer: Answer, request: ModelRequest) -> str | dict[str, Any]:
-    """What a prepared answer comes to; an exception is raised."""
+    """Returns the answer that was prepared, made by its function if it is one; raises it if it is an exception."""
     if isinstance(answer, Exception):
         raise answer
     return await answer(request) if callable(answer) else answer
