@@ -49,7 +49,6 @@ def offences(source: str) -> Iterator[tuple[int, str]]:
     }
 
     def small(node: ast.expr | None, least: float) -> bool:
-        """Returns whether this is a number between 0 and `least`."""
         value = named.get(node.id) if isinstance(node, ast.Name) else node
         return isinstance(value, ast.Constant) and isinstance(value.value, int | float) and 0 < value.value < least
 

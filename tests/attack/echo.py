@@ -115,8 +115,6 @@ def _writes(text: str) -> Callable[[JSON], Says | None]:
 
 
 def _calls(call: tuple[str, JSON]) -> Callable[[JSON], Says | None]:
-    """A call, and after its result a word."""
-
     def step(body: JSON) -> Says | None:
         if is_extraction(body):
             return None

@@ -50,7 +50,6 @@ class Streams:
 
 
 async def tabs(first: Shown, count: int, path: str = "/chat/main") -> list[Shown]:
-    """So many tabs of one browser, all of which show a conversation."""
     more = [await first.context.new_page() for _ in range(count - 1)]
     for shown in (first, *more):
         await shown.goto(path)

@@ -166,8 +166,6 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A message of a person."""
-
     thing: str
     place: Place
     message_id: int
@@ -232,17 +230,14 @@ class Bot:
 
     @property
     def lives(self) -> bool:
-        """True from a start to the end of that life."""
         return self.pid is not None and not self.ended.done()
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the process, if it is there."""
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     async def kill(self) -> str:
-        """Ends the life with SIGKILL; returns its exit status."""
         self.signal(signal.SIGKILL)
         return await self.ended
 
@@ -317,7 +312,6 @@ class World(ABC, Generic[P]):
         return tally
 
     def configure(self, channel: str) -> None:
-        """Write the configuration; `channel` is what stands under `channels:`."""
         self.write_config("config.yaml", channel, "http: {enabled: false}\n")
 
     def write_config(self, name: str, channel: str, more: str, *, log: str = "remora.log") -> None:
@@ -469,7 +463,6 @@ class World(ABC, Generic[P]):
         self._bot.signal(signal.SIGKILL)
 
     def ask_what_it_waits_for(self) -> None:
-        """Have the bot tell on stderr what it waits for, if it can."""
         self._bot.signal(signal.SIGUSR2)
 
     async def _end(self) -> None:
@@ -480,14 +473,12 @@ class World(ABC, Generic[P]):
         await self.platform.fault("delay", method="model", text=_SLOWLY, seconds=_SLOW, times=0)
 
     async def _died(self, code: str) -> None:
-        """Look at what the process left."""
         assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
         self.kills += 1
         await settle()  # the platform takes up what was in the wires
         await self._look()
 
     async def _look(self, whose: Collection[str] | None = None) -> None:
-        """Notes what was under way, in all sessions or in these."""
         asked = Counter[str]((await self.platform.state())["model"]["asked"])
         texts = defaultdict[int, list[str]](list)
         with self._autopsy() as database:
@@ -625,7 +616,6 @@ class World(ABC, Generic[P]):
             return self.count_more(tally, state, database)
 
     def _integrity(self, database: Rows) -> str:
-        """ "ok", or what is wrong with the database."""
         return str(database.execute("pragma integrity_check").fetchone()[0])
 
 
@@ -739,7 +729,6 @@ async def launched(config: Path) -> AsyncIterator[Bot]:
 
 
 async def _either(ended: asyncio.Future[str], awaited: Coroutine[Any, Any, None]) -> None:
-    """Wait until one of them is done."""
     other = asyncio.ensure_future(awaited)
     both: set[asyncio.Future[Any]] = {ended, other}
     try:

@@ -48,7 +48,6 @@ class Terminal:
         )
 
     def chat(self, *lines: str | bytes, person: str = "you") -> str:
-        """Say each line in a run of its own and return what was shown."""
         said = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
         options = ("--config", str(self.config), "--as", person)
         done = ran("chat", *options, folder=self.folder, env=ENVIRONMENT, stdin=said)

@@ -95,7 +95,6 @@ async def answer_of(body: bytes | dict[str, Any], request: Request = HELLO, **op
 
 
 async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked: Any) -> None:
-    """Against a mock of the API, with its own way to authorise."""
     llmock.reply("Hello Ada.")
     shown: list[str] = []
 

@@ -105,7 +105,6 @@ async def test_a_person_whose_memories_can_not_be_read_keeps_nobody_from_being_a
 
 
 async def test_a_reminder_that_can_not_be_shown_holds_up_no_other(world: World) -> None:
-    """It is tried again, with growing waits, and shown once it can be."""
     for person in (ADA, BOB):
         await world.say("/remind stretch in 10 minutes", author=person)
     good = (await world.rows(f"select key from sessions where key like '%:{ADA}:%'"))[0][0]

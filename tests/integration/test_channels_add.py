@@ -39,7 +39,6 @@ def fine(file: Path) -> object:
 
 
 def add(folder: Path, *, channel: str = "telegram", base_url: str = "https://api.telegram.org") -> Path:
-    """Writes the token and the bot as the command does; returns the path of the configuration."""
     file = folder / "config.yaml"
     name = setup.variable(channel)
     setup.keep_token(folder / ".env", name, TOKEN if channel == "telegram" else TOKEN.replace("1", "2"))
@@ -253,8 +252,6 @@ def test_an_id_of_another_platforms_bot_leaves_the_file_as_it_was(tmp_path: Path
 
 
 class Wire(Channel):
-    """A platform that says a script and keeps the answers by person."""
-
     id = "telegram"
     platform = "telegram"
     capabilities = Capabilities()

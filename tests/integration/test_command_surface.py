@@ -111,7 +111,6 @@ async def remember(memory: Service, context: Context, *texts: str) -> None:
 
 
 async def ids(memory: Service, context: Context) -> dict[str, str]:
-    """Every visible memory's value with its id."""
     return {one.value: one.short_id for one in await memory.browse.memories(context, limit=1_000)}
 
 

@@ -52,7 +52,6 @@ class Nightly:
         self.tokens = 100
 
     def says(self, words: str, value: str, *, key: str = "hobby", **more: Any) -> None:
-        """Have events with `words` in them tell a fact."""
         self.lasting[words] = {"category": "preference", "key": key, "value": value, **more}
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
@@ -112,14 +111,12 @@ async def store(tmp_path: Path, clock: Clock, model: Nightly) -> AsyncIterator[S
 
 
 async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
-    """Something is said and read for memories."""
     turn = await teach(store, place, text, clock=clock)
     clock.move(minutes=5)
     return turn
 
 
 async def night(store: Service, clock: Clock) -> dict[str, int]:
-    """Lets a day go by and has its events compressed; returns the run's figures."""
     clock.move(days=1)
     run = await store.jobs.run("assistant", "compress", day(clock))
     assert run is not None and (run.state, run.error) == ("done", None)

@@ -509,7 +509,6 @@ def write(folder: Path, mutation: Mutation | None) -> Path:
 
 
 def meaning(config: Config) -> dict[tuple[str, KeyPath], Any]:
-    """Every option with its value; lists are values."""
     found: dict[tuple[str, KeyPath], Any] = {}
 
     def walk(file: str, value: Any, path: KeyPath) -> None:

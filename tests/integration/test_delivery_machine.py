@@ -244,7 +244,6 @@ class Traffic(RuleBasedStateMachine):
     # Invariants -------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Checks what must hold at every moment."""
         answered = Counter(
             word
             for message in self.phone.messages.values()
@@ -265,7 +264,6 @@ class Traffic(RuleBasedStateMachine):
             assert where == chat or (where == CLUB and who == chat), f"{word} of {who} in {where} is seen in {chat}"
 
     def settle(self) -> None:
-        """Let everything come to its end, and look at what that is."""
         self.phone.nth = 0
         self.faults.live()
         for _ in range(3 + self.hours_back):

@@ -49,7 +49,6 @@ def database_of(folder: Path) -> str:
 
 
 async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
-    """The findings of the examination, by subject."""
     return {one.about: one async for one in examination.examine(config, outside=outside, now=lambda: now)}
 
 

@@ -44,7 +44,6 @@ class Trained:
 
 
 def jobs(memory: Service, clock: Clock, *, trained: Reads | None = None, model: Model | None = None) -> Jobs:
-    """The façade with this one job."""
     return Jobs(
         memory.database,
         table=[enrich.job(lambda: trained)],
@@ -62,7 +61,6 @@ async def night(work: Jobs, period: str = DAY) -> Run:
 
 
 async def links(memory: Service) -> set[tuple[object, ...]]:
-    """Returns all links: the memory's value, the name and its type."""
     return set(
         await rows(
             memory,

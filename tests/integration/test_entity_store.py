@@ -67,7 +67,6 @@ async def forget(memory: Service, memory_ids: Sequence[int]) -> None:
 
 
 async def words_left(memory: Service) -> str:
-    """Every word of the entity tables."""
     rows = await memory.database.read(
         lambda reader: reader.all(
             "select name || '|' || norm as w from entities union all select alias from entity_aliases"

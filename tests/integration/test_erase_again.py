@@ -39,7 +39,6 @@ BOB = Spot(person="bob", place="private", agent="assistant")
 
 
 async def told(world: World) -> tuple[list[str], list[str]]:
-    """Ada and Bob have told something; returns the words of each."""
     for spot in (ADA, BOB):
         for _ in range(5):
             await world.tell(spot)
@@ -62,7 +61,6 @@ async def reopened(path: Path, address: str) -> Service:
 
 
 def held(words: Sequence[str], files: Sequence[Path]) -> list[str]:
-    """Returns those of the words that one of the files holds."""
     texts = [file.read_bytes() for file in files]
     return [word for word in words if any(word.encode() in text for text in texts)]
 

@@ -73,7 +73,6 @@ class Mind:
         return web.Response(text="".join(events), content_type="text/event-stream")
 
     async def transcribe(self, request: web.Request) -> web.Response:
-        """A recording's bytes are what is said in it."""
         file = (await request.post())["file"]
         assert isinstance(file, web.FileField)
         with file.file:
@@ -162,7 +161,6 @@ class World:
     async def say(
         self, text: str = "", answer: str = "Answer to", *, chat: int = BOB, user: int = BOB, **more: Any
     ) -> str:
-        """Says something on Telegram, and waits for a message with the words of `answer`; returns that message."""
         before = await self.telegram.texts(chat)
         await self.telegram.say(text, user=user, chat=None if chat == user else chat, **more)
         count = sum(answer in shown for shown in before) + 1
@@ -170,7 +168,6 @@ class World:
         return [shown for shown in await self.telegram.texts(chat) if answer in shown][-1]
 
     async def write(self, text: str = "", answer: str = "Answer to", *, user: int = BEN, **more: Any) -> int:
-        """Does the same on Discord; returns the id of what was said."""
         channel = more.get("channel") or await self.discord.dm(user=user)
         before = sum(answer in shown for shown in await self.discord.texts(channel))
         said = await self.discord.say(text, user=user, **more)

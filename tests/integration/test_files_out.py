@@ -58,8 +58,6 @@ async def discord() -> AsyncIterator[discords.Control]:
 
 
 async def queue(memory: Service, *sent: Part, session: str = CHAT) -> None:
-    """Rows as a command leaves them."""
-
     def act(tx: Transaction) -> None:
         memory.mailbox.post(tx, Outgoing(session_key=session, pieces=sent, edits="12"))
 

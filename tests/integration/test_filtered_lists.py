@@ -22,7 +22,6 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 async def filed(talk: Talk, value: str, *, category: str = "project", topic: str = "", subject: str = "") -> str:
-    """Tells a fact as a model would file it, and returns its id."""
     context = await talk.memory.identities.context(*private("ada"))
     now = talk.clock()
     draft = Draft(

@@ -42,8 +42,6 @@ RED = Report(
 
 
 class Page:
-    """The page with a report that can be changed, and a client of it."""
-
     def __init__(self) -> None:
         self.report = GREEN
         self.url = ""
@@ -535,8 +533,6 @@ class Hall:
 
 
 class Visits:
-    """Requests to the hall over a real socket."""
-
     def __init__(self, url: str, hall: Hall) -> None:
         self.url = httpx.URL(url)
         self.hall = hall
@@ -562,7 +558,6 @@ class Visits:
         await loop.sock_sendall(line, f"GET {path} HTTP/1.1\r\nHost: x\r\nX-Who: {who}\r\n\r\n".encode())
 
     async def until(self, status: int, who: str = "") -> None:
-        """Waits until a request is answered with this status."""
         async with limit():
             while (await self.ask(who=who)).status_code != status:
                 await asyncio.sleep(0)

@@ -396,7 +396,6 @@ def _filled(table: str, ids: dict[str, int]) -> str:
 
 
 def words_in(path: Path, canaries: list[Canary]) -> set[str]:
-    """Returns which of these words stand anywhere in the files of a store."""
     held = b"".join(file.read_bytes() for file in (*path.parent.glob(f"{path.name}*"), *postgres.files(path))).lower()
     return {canary.word for canary in canaries if canary.word.encode() in held}
 

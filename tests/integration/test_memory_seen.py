@@ -33,7 +33,6 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 async def speaks(talk: Talk, language: Language, *people: str) -> Texts:
-    """Have people be answered in a language."""
     for person in people or ("ada",):
         await talk.ask(f"/profile language {language}", person=person)
     return Texts(language)
@@ -43,7 +42,6 @@ async def speaks(talk: Talk, language: Language, *people: str) -> Texts:
 
 
 async def plant(talk: Talk, **categories: str) -> None:
-    """Facts of these categories, by value."""
     for value, category in categories.items():
         short_id = await talk.kept(f"the {value} matter")
         await talk.memory.database.write(
@@ -244,7 +242,6 @@ WITH_IDS = (
 async def test_anothers_id_is_answered_exactly_like_an_unknown_one(
     talk: Talk, command: str, language: Language
 ) -> None:
-    """Typed or pressed, in private or in a group: else ids could be tried out."""
     async with talk.running():
         await speaks(talk, language, "ada", "bob")
         secret = await talk.kept("my secret is safe", person="ada")
@@ -454,7 +451,6 @@ async def test_what_a_whole_group_has_said_is_for_an_admin_to_take_out(
 
 
 def files(phone: Handset) -> tuple[str, str]:
-    """The page and the data of the newest export."""
     page, data = [one.file for one in phone.sent if one.file is not None][-2:]
     assert page is not None and data is not None and (page.name, data.name) == ("remora.md", "remora.json")
     return page.data.decode(), data.data.decode()
@@ -527,7 +523,6 @@ async def test_a_correction_without_its_text_asks_for_it(talk: Talk) -> None:
 
 
 def paid(text: str) -> Completion:
-    """An answer that cost something."""
     return replace(says(text), usage=Usage(input_tokens=1_000, output_tokens=500, cached_tokens=100, cost=0.025))
 
 

@@ -97,7 +97,6 @@ async def world(tmp_path: Path, clock: Clock, model: Merging) -> AsyncIterator[S
 
 @pytest.fixture
 async def plain(tmp_path: Path, clock: Clock) -> AsyncIterator[Service]:
-    """A store without a model."""
     async with opened(tmp_path / "r.db", clock, None) as service:
         yield service
 
@@ -139,7 +138,6 @@ async def tell(
 
 
 async def night(memory: Service, clock: Clock, period: str | None = None) -> dict[str, int]:
-    """Runs the job a week later; returns what it did, in figures."""
     clock.move(days=7)
     run = await memory.jobs.run("assistant", "merge", period or f"2026-12-01T{counting()}")
     assert run is not None and run.state == "done", run

@@ -167,7 +167,6 @@ async def failure_of(
 
 
 async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked: OpenAIProvider) -> None:
-    """The simplest call there is must work against the mock of the API the others imitate."""
     llmock.reply("Hello Ada, nice to see you.")
     completion = await mocked.complete(HELLO)
     assert completion.text == "Hello Ada, nice to see you."

@@ -46,7 +46,6 @@ async def facts(memory: Service, context: Context) -> list[str]:
 
 
 async def ask_to_keep(memory: Service, place: tuple[Where, Who], text: str) -> int:
-    """Does what /remember does; returns how much was kept."""
     where, _ = place
     kept: list[int] = []
 
@@ -203,7 +202,6 @@ async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, cl
 
 
 async def corrected(memory: Service, place: tuple[Where, Who], short_id: str, value: str) -> bool:
-    """Corrects as /correct does; returns whether it was done."""
     done: list[bool] = []
 
     def act(edits: Edits) -> tuple[()]:
@@ -287,7 +285,6 @@ async def test_in_their_group_they_are_known_by_the_name_the_platform_has(memory
 
 
 async def renamed(memory: Service, clock: Clock, person: str, name: str) -> Context:
-    """Somebody speaks in the club under the name they have there now."""
     where, who = group("club", person)
     return (await say(memory, (where, replace(who, name=name)), "Hello!", ref=counting(), clock=clock)).context
 

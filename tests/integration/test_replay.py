@@ -24,7 +24,6 @@ THEN = 1_709_294_400_000
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """The configuration as shipped: an agent without a model."""
     return load(None, {}, tmp_path)
 
 

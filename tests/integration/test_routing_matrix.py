@@ -85,7 +85,6 @@ class World:
         raise NotImplementedError
 
     async def dead(self) -> str:
-        """Returns what an admin is told of rows that could not be delivered."""
         raise NotImplementedError
 
     async def count(self, method: str) -> int:

@@ -159,8 +159,6 @@ _WORDS = st.text(max_size=40) | st.sampled_from(
 
 
 class Endless:
-    """A model that always says the same."""
-
     name = "endless/model"
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
@@ -171,7 +169,6 @@ class Endless:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to each value in a body, the whole of it included."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
@@ -180,7 +177,6 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @st.composite
 def altered(draw: st.DrawFn, body: dict[str, Any]) -> Any:
-    """A body in which one value is another."""
     *way, last = draw(st.sampled_from([path for path in places(body) if path]) if body else st.just(("x",)))
     changed = copy.deepcopy(body)
     at = changed

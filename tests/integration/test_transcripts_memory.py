@@ -37,8 +37,6 @@ _NOT_TRANSLATED = re.compile(r"/\w+(?: [a-z]+)*|“[^”]*”|Answer to: .*|m_\w
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """One person in a chat on Telegram."""
-
     platform: telegrams.Control
     user: int = ADA
     name: str = "Ada"
@@ -53,7 +51,6 @@ class Chat:
         await self.platform.wait(idle=0.1)
 
     async def teach(self, *texts: str) -> None:
-        """Say these, each until it was read for memories."""
         for text in texts:
             read = (await self.platform.state())["model"]["extractions"]
             await self.say(text)
@@ -67,7 +64,6 @@ class Chat:
             await self.platform.wait(idle=0.1)
 
     async def answer_to(self, text: str) -> int:
-        """The bot's answer that holds this."""
         return int(next(one["message_id"] for one in await self._shown() if text in one.get("text", "")))
 
     async def id_of(self, words: str) -> str:

@@ -312,7 +312,6 @@ async def test_a_page_makes_an_obeying_model_do_nothing_that_lasts(carrier: str,
 
 
 def _told(model: Obeying) -> list[str]:
-    """Returns what tools have told the model in the newest request."""
     return [message.content for message in model.requests[-1].messages if message.role == "tool"]
 
 

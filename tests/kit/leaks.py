@@ -100,7 +100,6 @@ class Scene:
         self.imports: list[str] = []
 
     async def play(self, op: Op) -> list[str]:
-        """Do something, then have somebody read; returns what was wrong."""
         rng = random.Random(op.number)
         self.tally.operations[op.name] += 1
         faults = await OPERATIONS[op.name](self, rng)
@@ -468,7 +467,6 @@ class Scene:
         return taken
 
     def selves(self, spot: Spot) -> set[str]:
-        """The accounts of who is at a spot."""
         person = self.world.person_of[spot.person]
         return {name for name, one in self.world.person_of.items() if one == person}
 
@@ -555,7 +553,6 @@ def world_canary(world: World, kind: str, post: Post) -> Canary:
 
 
 def drawn(rng: random.Random, count: int) -> list[Op]:
-    """A run of operations."""
     names = list(OPERATIONS)
     chosen = rng.choices(names, [_OFTEN.get(name, 1.0) for name in names], k=count)
     return [Op(name=name, number=rng.getrandbits(48)) for name in chosen]
@@ -625,7 +622,6 @@ def told(leak: Leak) -> str:
 
 
 def figures(tally: Tally) -> str:
-    """Returns what was tried, in a few lines."""
     lines = [
         f"{sum(tally.operations.values())} operations: {_counted(tally.operations)}",
         f"{sum(tally.reads.values())} readings: {_counted(tally.reads)}",
@@ -663,7 +659,6 @@ async def _all(operations: int, seed: int) -> tuple[bool, str]:
 
 
 def spoken(talked: Talked) -> str:
-    """Returns what was typed, in a few lines."""
     return "\n".join(
         [
             f"{sum(talked.typed.values())} times typed: {_counted(talked.typed)}",

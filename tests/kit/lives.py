@@ -176,11 +176,9 @@ class Lives(Faults):
         self._last_commit = last_commit
 
     def die_after(self, commits: int) -> None:
-        """Have the process end right after so many more commits."""
         self._last_commit = self.commits + commits
 
     def live(self) -> None:
-        """Have nothing happen to the process."""
         self._last_commit = None
 
     def committed(self, nth: int, done: Any) -> None:

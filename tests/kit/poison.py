@@ -297,8 +297,6 @@ class House(World):
     known: Mapping[str, str]
 
     async def flush(self, session_key: str) -> None:
-        """Have what was said in a session read for memories, now."""
-
         def found(reader: Reader) -> int | None:
             session = chats.session_by_key(reader, session_key)
             return None if session is None else session.id
@@ -645,7 +643,6 @@ async def _task(home: House, case: Case, text: str) -> None:
 
 
 async def _summary(home: House, case: Case, text: str) -> None:
-    """As a model that was talked into it would write it."""
     await home.memory.database.write(
         lambda tx: tx.run("update sessions set summary = ? where key = ?", (text, case.place.session_key))
     )
@@ -813,7 +810,6 @@ async def tried(home: House, way: Way, attack: Attack, case: Case) -> Result:
 
 
 async def _ids(home: House, case: Case) -> dict[str, str]:
-    """The ids that the attacks name: another's, a group's, the shared one, one's own and that of the quiet one here."""
     own = dict(
         await home.rows(
             "select value, short_id from memories where owner_id = (select max(owner_id) from memories where author_id ="

@@ -51,7 +51,6 @@ class Stock:
 
 
 def stock(reader: Reader) -> Stock:
-    """All there is now."""
     rows: dict[Key, Row] = {}
     for table in reader.all("select name from sqlite_master where type = 'table' order by name"):
         name = table["name"]
@@ -130,7 +129,6 @@ def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
 
 
 def texts(reader: Reader) -> str:
-    """Every text of a store that is not only an index, in one."""
     return json.dumps([list(row.values()) for row in stock(reader).rows.values()], default=repr)
 
 

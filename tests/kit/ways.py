@@ -79,7 +79,6 @@ class Way:
 
 
 async def tried(world: World, name: str, spot: Spot) -> Tried:
-    """Go a way at a spot."""
     way = WAYS[name]
     given = await way.read(world, spot)
     found = words_in(given)

@@ -206,8 +206,6 @@ PAST = (
 
 
 async def asked(model: ScriptedModel, *, context: int = 100_000, refused: bool = False, **more: Any) -> agent.Reply:
-    """Returns the reply to a conversation whose past is left out of a bare request, and halved in a small one."""
-
     def prompted(
         room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
     ) -> Request:

@@ -48,7 +48,6 @@ def test_all_before_the_last_message_is_the_same_from_turn_to_turn() -> None:
 
 
 def _inside(fenced: str) -> str:
-    """Returns what stands between the marks of the first and the last line."""
     return fenced.partition("\n")[2].rpartition("\n")[0]
 
 

@@ -25,7 +25,6 @@ KEYWORDS = {"type", "description", "enum", "properties", "required", "items"}
 
 
 def argument(described: dict[str, Any], **more: Any) -> Any:
-    """The plain form of the only argument of a tool."""
     schema = {"type": "object", "properties": {"a": described}, "required": ["a"], **more}
     return plain(schema)["properties"]["a"]
 

@@ -18,7 +18,6 @@ def spec(**options: Any) -> AgentSpec:
 
 
 def refusals(**options: Any) -> list[tuple[tuple[int | str, ...], str]]:
-    """Where and why the options are refused."""
     with pytest.raises(ValidationError) as caught:
         spec(**options)
     return [(detail["loc"], detail["type"]) for detail in caught.value.errors()]

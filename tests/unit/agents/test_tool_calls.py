@@ -76,8 +76,6 @@ async def run(model: ScriptedModel, *offered: Tool, limits: TurnSpec | None = No
 
 
 def strictly(arguments: str) -> object:
-    """Parses arguments without the leniency of Python's own parser."""
-
     def refuse(constant: str) -> object:
         raise ValueError(constant)
 

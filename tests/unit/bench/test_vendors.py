@@ -76,7 +76,6 @@ class Client:
             )
 
     def take(self, answer: JSON) -> None:
-        """Adds an answer with a call, and the tool's result, to the conversation."""
         if self.claude:
             blocks = [block for block in answer["content"] if self.knows or block["type"] != "thinking"]
             used = next(block["id"] for block in blocks if block["type"] == "tool_use")
@@ -93,7 +92,6 @@ class Client:
 
 @asynccontextmanager
 async def clients(*vendors: str, knows: bool) -> AsyncIterator[list[Client]]:
-    """A client at each of these servers."""
     turn = Turn(steps=(asks("now"), says()))
     runs = {}
     for number, vendor in enumerate(vendors):

@@ -56,7 +56,6 @@ class Screen:
 
     @property
     def shown(self) -> list[str]:
-        """The lines."""
         return ["".join(line) for line in self.cells]
 
 

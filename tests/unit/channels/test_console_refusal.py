@@ -10,8 +10,6 @@ from tests.kit.hosts import QuietHost
 
 
 class Full(QuietHost):
-    """A gateway whose disk is full."""
-
     async def on_inbound(self, inbound: Inbound) -> None:
         raise NotTaken("I could not save that: the disk is full.")
 

@@ -73,8 +73,6 @@ class Shelf(Channel):
 
 
 class Scribe:
-    """Writes down what it was told to, and keeps what it was given."""
-
     def __init__(self, answer: str | Exception) -> None:
         self._answer = answer
         self.heard: list[tuple[bytes, str, str]] = []

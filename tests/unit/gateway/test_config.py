@@ -33,7 +33,6 @@ TOKEN = "123456789:" + "Aa0_-" * 7
 
 
 def write(folder: Path, config: str = "", **agents: str) -> Path:
-    """A configuration in `folder`, each agent in a file of its own."""
     path = folder / "config.yaml"
     path.write_text(config)
     for stem, text in agents.items():
@@ -47,7 +46,6 @@ def hooked(webhook: str, more: str = "") -> str:
 
 
 def problems(path: Path | None, home: Path = NOBODY, **env: str) -> list[str]:
-    """Every problem as told, paths shortened to file names."""
     with pytest.raises(ConfigError) as caught:
         load(path, env, home)
     told = str(caught.value).splitlines()

@@ -19,7 +19,6 @@ _TEXT = st.text(st.characters(codec="utf-8"), max_size=50)
 
 
 def multipart(*parts: bytes, end: bytes = b"--") -> tuple[str, bytes]:
-    """A form of these parts, each with its head."""
     return "multipart/form-data; boundary=X", b"".join(b"--X\r\n" + part + b"\r\n" for part in parts) + b"--X" + end
 
 
@@ -76,7 +75,6 @@ async def test_files_are_files_however_their_names_are_written(parameters: str, 
 
 
 async def test_an_empty_line_may_come_first() -> None:
-    """Some programs write one before the first boundary."""
     media_type, body = multipart(b'Content-Disposition: form-data; name="a"\r\n\r\nx')
     assert await sent(media_type, b"\r\n" + body) == Sent(fields={"a": "x"})
 

@@ -89,7 +89,6 @@ def in_group(author: str, text: str = "hello", *, chat: str = CLUB, **more: Any)
 
 
 def in_server(author: str, text: str = "hello", *, server: Any = SERVER, **more: Any) -> Inbound:
-    """On a channel of a server."""
     return in_group(author, text, chat=CHANNEL, **{"channel": "discord", "server": server, **more})
 
 

@@ -31,7 +31,6 @@ class Crowd:
         await settle()
 
     async def finish(self, who: str) -> None:
-        """Who works longest of this person's is done."""
         nth = next(n for n, (one, task, goes) in enumerate(self.tasks) if one == who and not goes.is_set())
         self.tasks[nth][2].set()
         await settle()

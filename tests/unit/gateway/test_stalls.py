@@ -31,8 +31,6 @@ def stall(seconds: float, *, processor: float | None = None, place: str = "gatew
 
 
 class Moments:
-    """A clock that is moved by hand."""
-
     now = 0.0
 
     def __call__(self) -> float:
@@ -155,7 +153,6 @@ def test_the_longest_of_the_last_minutes_is_kept_and_the_rest_counted() -> None:
 
 
 def test_a_place_is_logged_once_a_minute() -> None:
-    """Somebody who has found a slow place must not fill the disk with its lines."""
     clock = Moments()
     stalls = Stalls(monotonic=clock)
     with capture_logs() as logs:

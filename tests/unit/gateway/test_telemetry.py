@@ -127,7 +127,6 @@ log_crashes()
 
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` after the set-up in a process of its own, with the token as its argument."""
     return subprocess.run([sys.executable, "-c", SET_UP + code, TELEGRAM], capture_output=True, text=True, check=False)
 
 

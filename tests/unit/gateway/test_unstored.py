@@ -12,8 +12,6 @@ from tests.kit.fakes import Clock, ScriptedModel
 
 
 class Shut(Screen):
-    """A terminal whose window was closed."""
-
     async def append(self, place: Place, turn: int, text: str) -> None:
         raise BrokenPipeError
 

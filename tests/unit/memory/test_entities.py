@@ -48,7 +48,6 @@ def found(text: str) -> list[tuple[str, str]]:
         ("邮箱是ada@example.com，多谢", [("email", "ada@example.com")]),
     ])  # fmt: skip
 def test_names_are_found_with_their_type(text: str, names: list[tuple[str, str]]) -> None:
-    """The table is what the patterns promise, in both languages."""
     assert found(text) == names
 
 

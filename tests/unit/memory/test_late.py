@@ -20,7 +20,6 @@ def bits(tokens: np.ndarray) -> np.ndarray:
 
 @given(seed=st.integers(0, 1_000), lengths=st.lists(st.integers(1, 6), min_size=1, max_size=5))
 def test_it_is_the_dot_product_with_the_signs(seed: int, lengths: list[int]) -> None:
-    """The quick way must give what the plain definition gives."""
     question = vectors(seed, 3)
     texts = [vectors(seed + n + 1, length) for n, length in enumerate(lengths)]
     found = best_matches(question, [bits(text) for text in texts])

@@ -48,7 +48,6 @@ def test_numbers_and_names_that_everybody_may_know_stay(text: str) -> None:
 
 
 def test_what_was_learned_is_a_small_table() -> None:
-    """It is read when the first text is, and shipped with every copy."""
     table = resources.files("memory.text.secrets") / "likely.json"
     assert len(table.read_bytes()) < 50_000
 

@@ -20,7 +20,6 @@ TODAY = date(2026, 11, 21)
 
 
 def told(text: str) -> str:
-    """Returns what is learned from `text`, in one line."""
     return "; ".join(f"{fact.key}={fact.value}" for fact in extract(text, today=TODAY))
 
 

@@ -25,7 +25,6 @@ def message(nth: int, text: str, *, sitting: int = 1, session: int = 1, **more: 
 
 
 def order(ranked: list[Ranked]) -> list[int]:
-    """The places of the candidates, best first."""
     return [one.candidate.spot.nth for one in ranked if one.candidate.spot is not None]
 
 
