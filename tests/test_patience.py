@@ -98,20 +98,16 @@ def test_no_test_sleeps_or_has_seconds_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "caught"),
     [
-        ("await asyncio.sleep(0.01)", True),
-        ("await asyncio.sleep(0)", False),
+        ("await asyncio.sleep(0.01)", True), ("await asyncio.sleep(0)", False),
         ("PAUSE = 0.1\nawait asyncio.sleep(PAUSE)", True),
         ("async def sleep(seconds):\n    await asyncio.sleep(0.01)", False),
         ("async with asyncio.timeout(5): ...", True),
         ("await asyncio.wait_for(event.wait(), 2)", True),
         ("await asyncio.wait_for(event.wait(), SECONDS)", False),
-        ("process.wait(timeout=10)", True),
-        ("await router.drain(seconds=5)", True),
-        ("began = time.perf_counter()", True),
-        ("began = time.thread_time()", False),
-        ("httpx.AsyncClient()", True),
+        ("process.wait(timeout=10)", True), ("await router.drain(seconds=5)", True),
+        ("began = time.perf_counter()", True), ("began = time.thread_time()", False), ("httpx.AsyncClient()", True),
         ("httpx.AsyncClient(timeout=SECONDS)", False),
     ],
-)
+)  # fmt: skip
 def test_what_depends_on_the_machine_is_known(line: str, caught: bool) -> None:
     assert bool(list(offences(line))) == caught

@@ -80,16 +80,13 @@ class Point:
 
 #: The commits of a message's way, by a text that only they hold.
 COMMITS: Sequence[tuple[str, Deed, str]] = (
-    ("receive", "quick", "insert into inbox"),
-    ("begin turn", "quick", "insert into turns"),
-    ("place holder", "slow", "'placeholder', 0"),
-    ("step", "quick", "insert into steps"),
-    ("finish", "quick", "update turns set state"),
-    ("sent", "quick", "set state = 'sent'"),
+    ("receive", "quick", "insert into inbox"), ("begin turn", "quick", "insert into turns"),
+    ("place holder", "slow", "'placeholder', 0"), ("step", "quick", "insert into steps"),
+    ("finish", "quick", "update turns set state"), ("sent", "quick", "set state = 'sent'"),
     ("take", "quick", "set state = 'sending'"),
     ("schedule extraction", "quick", "insert into extractions"),
     ("keep extracted", "quick", "update extractions set state = 'done'"),
-)
+)  # fmt: skip
 
 
 def around(commits: Iterable[tuple[str, Deed, str]], *, live: bool = False) -> Iterator[Point]:

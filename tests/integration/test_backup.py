@@ -773,14 +773,10 @@ def make_foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "error"),
     [
-        (turn_into_text, StoreDamaged),
-        (empty, StoreDamaged),
-        (cut_short, StoreDamaged),
-        (damage_messages, StoreDamaged),
-        (make_foreign, StoreDamaged),
-        (make_newer, SchemaTooNew),
+        (turn_into_text, StoreDamaged), (empty, StoreDamaged), (cut_short, StoreDamaged),
+        (damage_messages, StoreDamaged), (make_foreign, StoreDamaged), (make_newer, SchemaTooNew),
     ],
-)
+)  # fmt: skip
 async def test_what_is_no_whole_backup_is_refused_and_the_store_untouched(
     tmp_path: Path, clock: Clock, spoil: Callable[[Path], None], error: type[StorageError]
 ) -> None:

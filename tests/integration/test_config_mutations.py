@@ -310,13 +310,9 @@ def wrong_bytes(of: Shipped, chance: random.Random) -> Mutation:
                 line=0,
             )
     put = {
-        "latin-1": b"caf\xe9",
-        "nul": b"\x00",
-        "bell": b"\x07",
-        "escape": b"\x1b[2J",
-        "surrogate": b"\xed\xa0\x80",
+        "latin-1": b"caf\xe9", "nul": b"\x00", "bell": b"\x07", "escape": b"\x1b[2J", "surrogate": b"\xed\xa0\x80",
         "cut character": b"\xf0\x9f\x98",
-    }[kind]
+    }[kind]  # fmt: skip
     words = "control character" if kind in ("nul", "bell", "escape") else "not UTF-8"
     return Mutation(what=kind, file=of.file, raw=raw[:at] + put + raw[at:], expected="refused", words=words, line=line)
 
@@ -458,32 +454,10 @@ def damaged(of: Shipped, chance: random.Random) -> Mutation:
 
 
 SLIPS: tuple[Callable[[Shipped, random.Random], Mutation], ...] = (
-    misspelt,
-    twice,
-    tab,
-    crooked,
-    no_yaml_magic,
-    no_number,
-    number_as_text,
-    switch,
-    no_text,
-    no_list,
-    no_section,
-    wrong_bytes,
-    too_much,
-    broken_syntax,
-    unset_variable,
-    stranger,
-    harmless,
-    left_out,
-    other_text,
-    other_number,
-    damaged,
-    damaged,
-    damaged,
-    bomb,
-    merge,
-)
+    misspelt, twice, tab, crooked, no_yaml_magic, no_number, number_as_text, switch, no_text, no_list, no_section,
+    wrong_bytes, too_much, broken_syntax, unset_variable, stranger, harmless, left_out, other_text, other_number,
+    damaged, damaged, damaged, bomb, merge,
+)  # fmt: skip
 
 
 def mutations() -> Iterator[Mutation]:

@@ -43,18 +43,9 @@ RUN = 30
 HOUR = 3_600_000
 #: The texts that people say; "{}" becomes a word of its own by which the text is known again.
 TALK = (
-    "hello {}",
-    "I like {}",
-    "what do I like, {}?",
-    "note my locker {}",
-    "tell me slowly {}",
-    "/remember that {} is mine",
-    "/memory",
-    "/new",
-    "/stop",
-    "/nonsense {}",
-    "",
-)
+    "hello {}", "I like {}", "what do I like, {}?", "note my locker {}", "tell me slowly {}",
+    "/remember that {} is mine", "/memory", "/new", "/stop", "/nonsense {}", "",
+)  # fmt: skip
 _WORD = re.compile(r"zq\d{1,9}x")
 
 people = st.sampled_from((ADA, BOB))

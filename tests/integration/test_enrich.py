@@ -81,15 +81,11 @@ async def test_the_agents_model_names_what_stands_in_the_notes(memory: Service, 
     model = Model(
         {
             "1": [{"name": "西湖", "type": "Location"}, {"name": "珍妮", "type": "person"}],
-            "2": [
-                {"name": "Lin", "type": "person"},
-                {"name": "Almenara", "type": "town"},
-                {"name": "Alme", "type": "person"},
-                {"name": "the", "type": "other"},
-                {"name": "Nobody", "type": "person"},
-            ],
+            "2": [{"name": "Lin", "type": "person"}, {"name": "Almenara", "type": "town"},
+             {"name": "Alme", "type": "person"}, {"name": "the", "type": "other"},
+             {"name": "Nobody", "type": "person"}],
         }
-    )
+    )  # fmt: skip
     run = await night(jobs(memory, clock, model=model))
     assert await links(memory) >= {
         ("took the cat to dr. lin near Almenara", "Lin", "person"),

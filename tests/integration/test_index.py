@@ -26,16 +26,13 @@ from tests.kit.talk import act, private, say, teach
 
 #: Ways in which the tables of an index break, each found by another part of it.
 DAMAGES = (
-    "drop table postings",
-    "drop table indexed_documents",
-    "delete from postings",
-    "delete from indexed_documents",
+    "drop table postings", "drop table indexed_documents", "delete from postings", "delete from indexed_documents",
     "delete from postings where doc = (select max(doc) from postings)",
     "delete from indexed_documents where doc = (select max(doc) from postings)",
     "update postings set term = term || 's' where doc = (select max(doc) from postings)",
     "update postings set partition = partition + 100",
     "update indexed_documents set tokens = ' ' || upper(tokens)",
-)
+)  # fmt: skip
 #: Messages that take many transactions to index.
 MANY = 3_000
 

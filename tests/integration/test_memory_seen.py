@@ -64,22 +64,13 @@ async def test_a_list_is_grouped_and_says_how_much_there_is_of_each(talk: Talk) 
 @pytest.mark.parametrize(
     ("asked", "language", "found"),
     [
-        ("facts", "en", {"tea", "nuts", "milk"}),
-        ("fact", "zh", {"tea", "nuts", "milk"}),
-        ("tier 2", "en", {"tea", "nuts", "milk"}),
-        ("tier2", "en", {"tea", "nuts", "milk"}),
-        ("第二层", "zh", {"tea", "nuts", "milk"}),
-        ("事实", "en", {"tea", "nuts", "milk"}),
-        ("health", "en", {"nuts"}),
-        ("Preferences", "en", {"tea", "milk"}),
-        ("preference 1", "zh", {"tea", "milk"}),
-        ("喜好", "zh", {"tea", "milk"}),
-        ("events", "en", set()),
-        ("tier 3", "zh", set()),
-        ("work", "en", set()),
-        ("1", "en", {"tea", "nuts", "milk"}),
+        ("facts", "en", {"tea", "nuts", "milk"}), ("fact", "zh", {"tea", "nuts", "milk"}),
+        ("tier 2", "en", {"tea", "nuts", "milk"}), ("tier2", "en", {"tea", "nuts", "milk"}),
+        ("第二层", "zh", {"tea", "nuts", "milk"}), ("事实", "en", {"tea", "nuts", "milk"}), ("health", "en", {"nuts"}),
+        ("Preferences", "en", {"tea", "milk"}), ("preference 1", "zh", {"tea", "milk"}), ("喜好", "zh", {"tea", "milk"}),
+        ("events", "en", set()), ("tier 3", "zh", set()), ("work", "en", set()), ("1", "en", {"tea", "nuts", "milk"}),
     ],
-)
+)  # fmt: skip
 async def test_a_list_can_be_asked_for_by_tier_kind_and_category(
     talk: Talk, asked: str, language: Language, found: set[str]
 ) -> None:

@@ -110,14 +110,9 @@ async def tell(
         turn = await say(memory, place, value, clock=clock, learn=False)
         scope = turn.context.scope
         given: dict[str, Any] = {
-            "kind": "fact",
-            "category": "preference",
-            "key": "likes",
-            "importance": 5,
-            "confidence": 0.8,
-            "origin": "extracted",
-            "subject_id": scope.speaker_id,
-        }
+            "kind": "fact", "category": "preference", "key": "likes", "importance": 5, "confidence": 0.8,
+            "origin": "extracted", "subject_id": scope.speaker_id,
+        }  # fmt: skip
         draft = Draft(
             owner_id=scope.writes_to,
             author_id=scope.speaker_id,

@@ -882,20 +882,14 @@ async def test_headers_and_fields_of_ones_own_are_sent() -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
-        (400, ModelRefused, "refused the request"),
-        (401, ModelAuth, "its key was not accepted"),
-        (402, ModelUnpaid, "credit"),
-        (403, ModelAuth, "may use this model"),
-        (404, ModelRefused, "model's name"),
-        (408, ModelUnavailable, "failed on its side"),
-        (413, ContextOverflow, "longer than"),
-        (418, ModelRefused, "refused the request"),
-        (429, ModelRateLimited, "no more requests"),
-        (500, ModelUnavailable, "failed on its side"),
-        (503, ModelUnavailable, "failed on its side"),
+        (400, ModelRefused, "refused the request"), (401, ModelAuth, "its key was not accepted"),
+        (402, ModelUnpaid, "credit"), (403, ModelAuth, "may use this model"), (404, ModelRefused, "model's name"),
+        (408, ModelUnavailable, "failed on its side"), (413, ContextOverflow, "longer than"),
+        (418, ModelRefused, "refused the request"), (429, ModelRateLimited, "no more requests"),
+        (500, ModelUnavailable, "failed on its side"), (503, ModelUnavailable, "failed on its side"),
         (529, ModelUnavailable, "failed on its side"),
     ],
-)
+)  # fmt: skip
 async def test_each_status_has_its_error_and_a_remedy(
     llmock: LLMock, mocked: OpenAIProvider, status: int, kind: type[ModelError], words: str
 ) -> None:
@@ -930,19 +924,16 @@ async def test_a_key_the_server_repeats_is_not_shown(body: str) -> None:
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ("retry-after: 7\r\n", 7.0),
-        ("retry-after: 0.5\r\n", 0.5),
+        ("retry-after: 7\r\n", 7.0), ("retry-after: 0.5\r\n", 0.5),
         ("retry-after: 1\r\nretry-after-ms: 250\r\n", 0.25),
-        ("retry-after: -3\r\n", 0.0),
-        ("retry-after: soon\r\n", None),
-        ("retry-after: nan\r\n", None),
+        ("retry-after: -3\r\n", 0.0), ("retry-after: soon\r\n", None), ("retry-after: nan\r\n", None),
         ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", 90.0),
         ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 2026 07:27:00 GMT\r\n", 0.0),
         ("retry-after: Wed, 21 Oct 2026 07:29:30 GMT\r\n", None),
         ("date: Wed, 21 Oct 2026 07:28:00 GMT\r\nretry-after: Wed, 21 Oct 99999999999999 07:29:30 GMT\r\n", None),
         ("", None),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 async def test_the_wait_a_server_asks_for_is_read(status: str, headers: str, expected: float | None) -> None:
     """Seconds, milliseconds and dates are all in use, and nonsense must not become a wait."""
@@ -1314,12 +1305,9 @@ async def test_a_model_that_sees_is_shown_the_pictures() -> None:
     async with wire(replies(WHOLE)) as served, provider_at(served.base_url, sees=True) as provider:
         await provider.complete(request)
     assert [message["content"] for message in served.requests[0]["messages"]] == [
-        "Say hello to Ada.",
-        "Yes?",
-        [CAT_PART, CAT_PART],
-        "Yes?",
+        "Say hello to Ada.", "Yes?", [CAT_PART, CAT_PART], "Yes?",
         [{"type": "text", "text": "Who is this?"}, CAT_PART, CAT_PART],
-    ]
+    ]  # fmt: skip
 
 
 async def test_a_model_that_does_not_see_is_told_of_pictures() -> None:

@@ -372,12 +372,9 @@ async def test_a_word_that_is_somebodys_name_is_still_a_word(memory: Service, cl
     await memory.privacy.learn_about(rose, False)
     clock.move(days=8)
     cases: tuple[tuple[str, tuple[Type, ...], bool], ...] = (
-        ("rose", (), True),
-        ("Rose", (), False),
-        ("Rose", ("other",), True),
-        ("rose", ("person",), False),
+        ("rose", (), True), ("Rose", (), False), ("Rose", ("other",), True), ("rose", ("person",), False),
         ("Rose", ("other", "person"), False),
-    )
+    )  # fmt: skip
     for subject, types, may in cases:
         names = tuple(Named(type=one, name="Rose") for one in types)
         told = draft(bob, subject=subject, value=counting())

@@ -155,11 +155,8 @@ async def test_what_several_people_say_is_kept_under_their_names(config: Config)
     assert (await recording(config, lines)).messages == 4
     messages, _ = await look(config, chat="club", kind="group")
     assert [(m.platform_ref, m.role, m.author_name) for m in messages] == [
-        ("1", "assistant", ""),
-        ("2", "user", "ada"),
-        ("3", "assistant", ""),
-        ("4", "user", "Ben"),
-    ]
+        ("1", "assistant", ""), ("2", "user", "ada"), ("3", "assistant", ""), ("4", "user", "Ben"),
+    ]  # fmt: skip
 
 
 async def test_one_persons_recording_is_nobody_elses_memory(config: Config) -> None:

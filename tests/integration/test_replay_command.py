@@ -11,13 +11,9 @@ from click.testing import CliRunner, Result
 from bench import replay
 
 ROW = {
-    "id": 1,
-    "time": "2024-03-01T12:00:00Z",
-    "channel": "telegram",
-    "chat": 7,
-    "author_id": 7,
+    "id": 1, "time": "2024-03-01T12:00:00Z", "channel": "telegram", "chat": 7, "author_id": 7,
     "text": "I live in Lisbon",
-}
+}  # fmt: skip
 
 
 @pytest.fixture

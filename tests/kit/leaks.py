@@ -516,31 +516,13 @@ class Scene:
 Operation: TypeAlias = Callable[[Scene, random.Random], Awaitable[list[str]]]
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
-    "tell": Scene.tell,
-    "agree": Scene.agree,
-    "have kept": Scene.have_kept,
-    "say for an agent": Scene.say_for_agent,
-    "reflect": Scene.reflect,
-    "bring in": Scene.bring,
-    "take out": Scene.take_out,
-    "correct": Scene.correct,
-    "pin": Scene.pin,
-    "meddle": Scene.meddle,
-    "forget one": Scene.forget_one,
-    "forget": Scene.forget,
-    "forget as admin": Scene.forget_as_admin,
-    "edit": Scene.edit,
-    "delete": Scene.delete,
-    "undo": Scene.undo,
-    "link": Scene.link,
-    "guess": Scene.guess,
-    "unlink": Scene.unlink,
-    "opt out or in": Scene.opt,
-    "learning off or on": Scene.switch,
-    "new window": Scene.start_window,
-    "wait": Scene.wait,
-    "restart": Scene.restart,
-}
+    "tell": Scene.tell, "agree": Scene.agree, "have kept": Scene.have_kept, "say for an agent": Scene.say_for_agent,
+    "reflect": Scene.reflect, "bring in": Scene.bring, "take out": Scene.take_out, "correct": Scene.correct,
+    "pin": Scene.pin, "meddle": Scene.meddle, "forget one": Scene.forget_one, "forget": Scene.forget,
+    "forget as admin": Scene.forget_as_admin, "edit": Scene.edit, "delete": Scene.delete, "undo": Scene.undo,
+    "link": Scene.link, "guess": Scene.guess, "unlink": Scene.unlink, "opt out or in": Scene.opt,
+    "learning off or on": Scene.switch, "new window": Scene.start_window, "wait": Scene.wait, "restart": Scene.restart,
+}  # fmt: skip
 #: How often each is done for each time another is; telling goes first, or there would be nothing to take back.
 _OFTEN: Final[Mapping[str, float]] = {
     "tell": 8, "have kept": 3, "forget": 3, "correct": 2, "link": 2, "reflect": 2, "agree": 2, "restart": 0.3, "guess": 0.3, "wait": 0.5,

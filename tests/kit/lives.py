@@ -30,15 +30,8 @@ ADA, BOB, CLUB = "5", "7", "-9"
 
 #: The faults of a request to the platform. "unknown" and "bug" may come before it has shown anything or after.
 SENDS = (
-    "later",
-    "refused",
-    "unknown before",
-    "unknown after",
-    "bug before",
-    "bug after",
-    "death before",
-    "death after",
-)
+    "later", "refused", "unknown before", "unknown after", "bug before", "bug after", "death before", "death after",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

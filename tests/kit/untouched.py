@@ -112,19 +112,13 @@ def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
     }
     files = before.of("attachments").keys() - after.of("attachments").keys()
     real = {
-        "memories": len(gone),
-        "messages": len(sources),
-        "replies": len(blanked) - len(sources),
-        "files": len(files),
+        "memories": len(gone), "messages": len(sources), "replies": len(blanked) - len(sources), "files": len(files),
         "keep_source": len(orphaned),
-    }
+    }  # fmt: skip
     told = {
-        "memories": receipt.memories + receipt.derived,
-        "messages": receipt.messages,
-        "replies": receipt.replies,
-        "files": receipt.files,
-        "keep_source": receipt.keep_source,
-    }
+        "memories": receipt.memories + receipt.derived, "messages": receipt.messages, "replies": receipt.replies,
+        "files": receipt.files, "keep_source": receipt.keep_source,
+    }  # fmt: skip
     return [] if real == told else [f"receipt tells {told} of {real}"]
 
 

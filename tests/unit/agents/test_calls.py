@@ -17,27 +17,14 @@ TOOLS = ("now", "search_memory", "web_find", "forget")
 @each_row(
     ("written", "meant"),
     [
-        ("now", "now"),
-        ("functions.now", "now"),
-        ("functions::now", "now"),
-        ("functions.now:0", "now"),
-        ("default_api:now", "now"),
-        ("default_api.search_memory", "search_memory"),
-        ("tool.now", "now"),
-        ("mcp__web__find", "web_find"),
-        ("web.find", "web_find"),
-        ("now<|channel|>commentary", "now"),
-        ("functions.now<|constrain|>json", "now"),
-        ("nowjson", "now"),
-        (" now\n", "now"),
-        ("`now`", "now"),
-        ("'now'", "now"),
-        ("now()", "now"),
-        ("now:12", "now"),
-        ("searchMemory", "search_memory"),
+        ("now", "now"), ("functions.now", "now"), ("functions::now", "now"), ("functions.now:0", "now"),
+        ("default_api:now", "now"), ("default_api.search_memory", "search_memory"), ("tool.now", "now"),
+        ("mcp__web__find", "web_find"), ("web.find", "web_find"), ("now<|channel|>commentary", "now"),
+        ("functions.now<|constrain|>json", "now"), ("nowjson", "now"), (" now\n", "now"), ("`now`", "now"),
+        ("'now'", "now"), ("now()", "now"), ("now:12", "now"), ("searchMemory", "search_memory"),
         ("search-memory", "search_memory"),
     ],
-)
+)  # fmt: skip
 def test_a_tool_is_known_however_its_name_is_written(written: str, meant: str) -> None:
     assert tool_named(written, TOOLS) == meant
 
@@ -64,19 +51,13 @@ def test_a_name_that_two_tools_fit_is_neithers() -> None:
         ('{"list": [1, 2,], "more": {"a": 1,},}', {"list": [1, 2], "more": {"a": 1}}),
         ('{q: "tea"}', {"q": "tea"}),
         ('{q:<|"|>green "tea"<|"|>,n:3,deep:{a:[<|"|>b<|"|>]}}', {"q": 'green "tea"', "n": 3, "deep": {"a": ["b"]}}),
-        ("{q:<escape>tea<escape>}", {"q": "tea"}),
-        ('```json\n{"q": "tea"}\n```', {"q": "tea"}),
-        ('{"q": "tea"}\n```', {"q": "tea"}),
-        ('json\n{"q": "tea"}', {"q": "tea"}),
+        ("{q:<escape>tea<escape>}", {"q": "tea"}), ('```json\n{"q": "tea"}\n```', {"q": "tea"}),
+        ('{"q": "tea"}\n```', {"q": "tea"}), ('json\n{"q": "tea"}', {"q": "tea"}),
         ('<|constrain|>json<|message|>{"q": "tea"}<|call|>', {"q": "tea"}),
-        ('{"q": "tea"}{"q": "tea"}', {"q": "tea"}),
-        ('{}{"q": "tea"}', {"q": "tea"}),
-        ('"{\\"q\\": \\"tea\\"}"', {"q": "tea"}),
-        ('{"q": "tea"}</tool_call>', {"q": "tea"}),
-        ("null", {}),
-        ('""', {}),
+        ('{"q": "tea"}{"q": "tea"}', {"q": "tea"}), ('{}{"q": "tea"}', {"q": "tea"}),
+        ('"{\\"q\\": \\"tea\\"}"', {"q": "tea"}), ('{"q": "tea"}</tool_call>', {"q": "tea"}), ("null", {}), ('""', {}),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_read_that_mean_one_thing_only(written: str, meant: dict[str, object]) -> None:
     assert json.loads(arguments_in(written)) == meant
 

@@ -40,11 +40,8 @@ def test_the_lead_takes_room_in_the_first_line_only() -> None:
 
 def test_list_items_go_on_under_their_words() -> None:
     assert plain("- one two three four five\n  - six seven eight nine ten", 20) == [
-        "• one two three four",
-        "  five",
-        "  ◦ six seven eight",
-        "    nine ten",
-    ]
+        "• one two three four", "  five", "  ◦ six seven eight", "    nine ten",
+    ]  # fmt: skip
 
 
 def test_code_is_neither_wrapped_nor_indented() -> None:

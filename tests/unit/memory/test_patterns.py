@@ -326,12 +326,9 @@ def test_quotes_lose_their_sentences_but_keep_their_names(text: str, facts: str)
         ("I live in Oslo if that helps", "home=Oslo"),
         ("Do you like Oslo? I live in Oslo", "home=Oslo"),
         ("I'm vegan, what can I eat in Rome?", "diet=vegan"),
-        ("I'm vegan, right?", ""),
-        ("They live in Rome and work at Bosch", ""),
-        ("他住在罗马，喜欢猫", ""),
-        ("李雷今年28岁，住在上海", ""),
+        ("I'm vegan, right?", ""), ("They live in Rome and work at Bosch", ""), ("他住在罗马，喜欢猫", ""), ("李雷今年28岁，住在上海", ""),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_reaches_no_further_than_its_clause(text: str, facts: str) -> None:
     """One conditional or question must not silence the rest of what a person says, nor let its own part through."""
     assert told(text) == facts
@@ -355,15 +352,11 @@ def test_masked_secrets_are_not_learned(text: str) -> None:
     ("text", "facts"),
     [
         ("Write a poem about tea and keep it short", ""),
-        ("Keep it short", "instruction=Keep it short"),
-        ("Answer in French: what is love", ""),
+        ("Keep it short", "instruction=Keep it short"), ("Answer in French: what is love", ""),
         ("From now on answer in French", "instruction=answer in French"),
-        ("answer in French this time", ""),
-        ("用英文回答这个问题", ""),
-        ("以后用英文回答", "instruction=用英文回答"),
-        ("帮我写封信，简短一点", ""),
+        ("answer in French this time", ""), ("用英文回答这个问题", ""), ("以后用英文回答", "instruction=用英文回答"), ("帮我写封信，简短一点", ""),
     ],
-)
+)  # fmt: skip
 def test_a_wish_for_one_answer_is_not_a_standing_one(text: str, facts: str) -> None:
     """Remembering the style of one task would bend every later answer."""
     assert told(text) == facts
@@ -372,15 +365,12 @@ def test_a_wish_for_one_answer_is_not_a_standing_one(text: str, facts: str) -> N
 @each_row(
     "text",
     [
-        "*walks in* My name is Sir Galahad",
-        "[waves hand] my name is Zorg and I'm from Jupiter",
+        "*walks in* My name is Sir Galahad", "[waves hand] my name is Zorg and I'm from Jupiter",
         "(in a deep voice) I'm Batman from Gotham. I live in a cave",
         "My name is Galahad. *draws his sword* I come from Camelot.",
-        "（走进来）我叫玄霜，今年三百岁",
-        "*推门而入* 我叫夜风，我住在长安",
-        "【拔剑】我叫叶孤城",
+        "（走进来）我叫玄霜，今年三百岁", "*推门而入* 我叫夜风，我住在长安", "【拔剑】我叫叶孤城",
     ],
-)
+)  # fmt: skip
 def test_a_message_with_stage_directions_is_a_play(text: str) -> None:
     """The words of a character would be believed of the person for months."""
     assert told(text) == ""
@@ -405,20 +395,13 @@ def test_an_aside_in_brackets_is_no_play(text: str, facts: str) -> None:
 @each_row(
     ("text", "facts"),
     [
-        ("I'm allergic to Mondays", ""),
-        ("I'm allergic to work. lol", ""),
-        ("i'm allergic to gluten 😂", ""),
-        ("I have a Monday allergy", ""),
-        ("I'm allergic to waking up early", ""),
+        ("I'm allergic to Mondays", ""), ("I'm allergic to work. lol", ""), ("i'm allergic to gluten 😂", ""),
+        ("I have a Monday allergy", ""), ("I'm allergic to waking up early", ""),
         ("I'm allergic to peanuts and Mondays", ""),
         ("haha thanks! I'm allergic to nuts", "allergy=nuts"),
-        ("我对上班过敏", ""),
-        ("我对開會嚴重過敏", ""),
-        ("我一早起就过敏", ""),
-        ("我对花生过敏哈哈", ""),
-        ("我的过敏原是对尘螨", "allergy=尘螨"),
+        ("我对上班过敏", ""), ("我对開會嚴重過敏", ""), ("我一早起就过敏", ""), ("我对花生过敏哈哈", ""), ("我的过敏原是对尘螨", "allergy=尘螨"),
     ],
-)
+)  # fmt: skip
 def test_an_allergy_is_to_something_one_can_touch(text: str, facts: str) -> None:
     """An allergy outweighs everything else in an answer about food; a joke must not become one."""
     assert told(text) == facts
@@ -539,36 +522,10 @@ def test_no_text_breaks_the_extractor(text: str) -> None:
 @each_row(
     "unit",
     [
-        "a",
-        " ",
-        ",",
-        '"',
-        "'",
-        "(",
-        "《",
-        "I ",
-        "I like ",
-        "my Aa ",
-        "I'm a ",
-        "I really ",
-        "我",
-        "我喜欢",
-        "今年",
-        "我喜欢a和",
-        "记住",
-        "[secret:",
-        "*",
-        "*a",
-        "**a ",
-        "(a",
-        "（走",
-        "my Aa and ",
-        "next week I ",
-        "as a ",
-        "lol",
-        "还有",
+        "a", " ", ",", '"', "'", "(", "《", "I ", "I like ", "my Aa ", "I'm a ", "I really ", "我", "我喜欢", "今年", "我喜欢a和",
+        "记住", "[secret:", "*", "*a", "**a ", "(a", "（走", "my Aa and ", "next week I ", "as a ", "lol", "还有",
     ],
-)
+)  # fmt: skip
 def test_hostile_repetition_comes_to_an_end(unit: str) -> None:
     """One message must not hold up everybody else; a pattern that backtracks without bound would hang here."""
     extract(unit * (2 * WINDOW), today=TODAY)

@@ -48,12 +48,9 @@ def test_words_are_lent_within_a_sitting_only() -> None:
 def test_a_sitting_that_was_all_about_it_lifts_its_messages() -> None:
     """A message amid talk of the matter is a better guess than one like it elsewhere."""
     talk = [
-        message(1, "boat trip", sitting=1),
-        message(6, "boat hire", sitting=1),
-        message(11, "boat engine", sitting=1),
-        message(1, "boat trip", sitting=2),
-        message(6, "dinner", sitting=2),
-    ]
+        message(1, "boat trip", sitting=1), message(6, "boat hire", sitting=1), message(11, "boat engine", sitting=1),
+        message(1, "boat trip", sitting=2), message(6, "dinner", sitting=2),
+    ]  # fmt: skip
     ranked = rank(["boat", "trip"], talk, SCOPE, CLASSIC)
     assert ranked[0].candidate.spot is not None and ranked[0].candidate.spot.sitting == 1
 

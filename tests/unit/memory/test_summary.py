@@ -91,18 +91,13 @@ PLAIN_TALK = ("ich backe gern brot und höre dabei radio", "meine schwester mag 
 @each_row(
     ("item", "covered"),
     [
-        ("I'm sorry, I cannot help with that.", TALK),
-        ("No prior history.", TALK),
-        ("Here is the summary:", TALK),
-        ("There is nothing to summarise.", PLAIN_TALK),
-        ("Es gibt nichts zusammenzufassen.", TALK),
-        ("Aucun historique à résumer.", PLAIN_TALK),
-        ("Lo siento, no puedo ayudar con eso.", TALK),
-        ("抱歉，我无法总结这段对话。", TALK),
-        ("要約するものはありません。", PLAIN_TALK),
+        ("I'm sorry, I cannot help with that.", TALK), ("No prior history.", TALK), ("Here is the summary:", TALK),
+        ("There is nothing to summarise.", PLAIN_TALK), ("Es gibt nichts zusammenzufassen.", TALK),
+        ("Aucun historique à résumer.", PLAIN_TALK), ("Lo siento, no puedo ayudar con eso.", TALK),
+        ("抱歉，我无法总结这段对话。", TALK), ("要約するものはありません。", PLAIN_TALK),
         ("Die Person segelt gern und besitzt einen großen Garten.", TALK),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_or_a_summary_of_something_else_is_none(item: str, covered: tuple[str, ...]) -> None:
     """In any language: it would take the place of what people said."""
     with pytest.raises(Unreadable):
