@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
 from agents.spec import AgentSpec
 from agents.tools import installed
 from gateway.__main__ import main
-from gateway.cli.exits import EX_CONFIG
 from gateway.config import explaining
 from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
@@ -174,11 +170,6 @@ def test_config_that_is_no_readable_file_is_an_error_not_a_default(tmp_path: Pat
     link.parent.mkdir()
     link.symlink_to("nowhere")
     assert "can't be read" in problem(find(None, {}, link.parent, tmp_path))
-
-
-def test_exit_code_is_the_one_of_sysexits() -> None:
-    """Service managers tell a wrong configuration from a crash by it."""
-    assert EX_CONFIG == 78
 
 
 # --- loading ---
@@ -903,79 +894,6 @@ def test_transcriber_needs_an_address_and_a_model(tmp_path: Path) -> None:
 
 
 # --- mutations ---
-
-LINES = [*SHIPPED_CONFIG.read_text().splitlines(), *SHIPPED_AGENT.read_text().splitlines()]
-VALUES = st.sampled_from(
-    [
-        "", "no", "-1", "0", "1e99", "1e400", ".nan", "[]", "{}", "[1, {a: b}]", "'", '"\\0"', "${A}", "${B}", "$${",
-        "*a", "&a x", "!t x", "2024-01-01", "~", "9" * 50, "x" * 500, "é", "true", "../..", "/", "a:b", "a:b:c", "|",
-        "? x", "@",
-    ]
-)  # fmt: skip
-EDITS = st.tuples(
-    st.sampled_from(["drop", "twice", "indent", "outdent", "value", "item", "key", "swap", "junk", "insert"]),
-    st.integers(0, 200),
-    VALUES,
-    st.sampled_from(LINES),
-)
-
-
-def mutate(text: str, edits: list[tuple[str, int, str, str]]) -> str:
-    lines = text.splitlines()
-    for kind, at, value, other in edits:
-        i = at % len(lines)
-        line = lines[i]
-        match kind:
-            case "drop":
-                lines[i] = ""
-            case "twice":
-                lines.insert(i, line)
-            case "indent":
-                lines[i] = "  " + line
-            case "outdent":
-                lines[i] = line.removeprefix("  ")
-            case "value":
-                lines[i] = f"{line.split(':')[0]}: {value}"
-            case "item":
-                lines[i] = line.split("#")[0] + f"\n    - {value}"
-            case "key":
-                lines[i] = value + line
-            case "swap":
-                lines[i], lines[-1 - i] = lines[-1 - i], line
-            case "junk":
-                lines[i] = line[: at % (len(line) + 1)] + value
-            case _:
-                lines.insert(i, other)
-    return "\n".join(lines)
-
-
-@settings(max_examples=400)
-@given(st.lists(EDITS, max_size=4), st.lists(EDITS, max_size=4))
-def test_mutated_configuration_loads_or_is_refused_with_a_line(
-    config_edits: list[tuple[str, int, str, str]], agent_edits: list[tuple[str, int, str, str]]
-) -> None:
-    """No slip of the hand may end in a traceback."""
-    with tempfile.TemporaryDirectory() as name:
-        path = write(
-            Path(name),
-            mutate(SHIPPED_CONFIG.read_text(), config_edits),
-            assistant=mutate(SHIPPED_AGENT.read_text(), agent_edits),
-        )
-        try:
-            config = load(path, {"A": "1"}, Path(name))
-        except ConfigError as error:
-            found = error.problems
-            refused = True
-        else:
-            found = ()
-            refused = False
-            assert config.default_agent in config.agents
-    assert bool(found) == refused
-    for one in found:
-        assert one.line is not None
-        assert one.message
-        assert one.fix
-        assert "\n" not in str(one)
 
 
 # --- tools and skills ---
