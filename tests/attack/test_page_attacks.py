@@ -32,7 +32,6 @@ FORM = {
 #: Tables that a search brings up to date.
 _INDEXES = (*health.WORDS, "words", "changes", "unembedded", "sqlite_")
 OPEN = {route.pattern for route in ROUTES if route.open}
-POSTS = [route.pattern for route in ROUTES if route.method == "POST"]
 
 
 @pytest.fixture

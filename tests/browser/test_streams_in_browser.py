@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]
-ANSWERED = "Why this answer?"
 
 
 class Streams:

@@ -36,7 +36,7 @@ import psycopg
 from tests.crash.telegram_world import BOT, TelegramWorld
 from tests.crash.world import LATENCY_MS, MODEL_MS, THING, Bot, Effect, Point, Rows, Tally, complain, launched, note
 from tests.kit import postgres
-from tests.kit.patience import SECONDS, settle, until
+from tests.kit.patience import SECONDS, until
 from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
@@ -333,7 +333,7 @@ class ReplicasWorld(TelegramWorld):
                 name = _name_of(database, self._replicas.index(replica))
             at = _now()
             replica.bot.signal(number)
-            await settle()  # the platform takes up what was in the wires
+            await self.taken_up()
             with self._open() as database:
                 held = dict(
                     database.execute(

@@ -30,7 +30,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from gateway.config.pace import WorkPace
 from tests.kit.paced import keep
-from tests.kit.patience import SECONDS, limit, settle, until
+from tests.kit.patience import SECONDS, limit, until
 from tests.platforms.client import PlatformControl
 
 JSON: TypeAlias = dict[str, Any]
@@ -472,8 +472,13 @@ class World(ABC, Generic[P]):
     async def _died(self, code: str) -> None:
         assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
         self.kills += 1
-        await settle()  # the platform takes up what was in the wires
+        await self.taken_up()
         await self._look()
+
+    async def taken_up(self) -> None:
+        """The platform, a process of its own, takes up what is in the wires: its loop goes round with each request."""
+        for _ in range(50):
+            await self.platform.timing()
 
     async def _look(self, whose: Collection[str] | None = None) -> None:
         asked = Counter[str]((await self.platform.state())["model"]["asked"])

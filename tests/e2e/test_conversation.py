@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -152,23 +151,3 @@ def test_once_answers_and_leaves(offline: Terminal) -> None:
     process = offline.start("--once", "I live in Lisbon")
     shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and b"Lisbon" in shown
-
-
-def _ids(shown: str) -> list[str]:
-    return re.findall(r"\bm_\w{6}\b", shown)
-
-
-def _claimed(terminal: Terminal) -> bool:
-    import sqlite3
-
-    path = terminal.folder / "data" / "remora.db"
-    if not path.exists():
-        return False
-    connection = sqlite3.connect(path)
-    try:
-        row = connection.execute("select count(*) from inbox where state = 'claimed'").fetchone()
-    except sqlite3.OperationalError:
-        return False
-    finally:
-        connection.close()
-    return bool(row[0])

@@ -29,8 +29,6 @@ from tests.kit.served import BOB as BEN
 from tests.kit.stores import on_postgres
 from tests.platforms.telegram import Control, serving
 
-#: Seconds that a failing test waits; a passing one takes milliseconds.
-SECONDS = 30
 ADA, BOB = "7", "8"
 needs_a_file = pytest.mark.skipif(on_postgres(), reason="its faults are those of a file's driver")
 GREEN = Report(reasons=(), channels={}, stores=(), version="1", uptime_seconds=1)

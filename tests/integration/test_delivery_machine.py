@@ -40,7 +40,6 @@ pytestmark = pytest.mark.campaign
 T = TypeVar("T")
 #: Steps of one run from an empty store.
 RUN = 30
-HOUR = 3_600_000
 #: The texts that people say; "{}" becomes a word of its own by which the text is known again.
 TALK = (
     "hello {}", "I like {}", "what do I like, {}?", "note my locker {}", "tell me slowly {}",

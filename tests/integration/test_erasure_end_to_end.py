@@ -27,6 +27,7 @@ import pytest
 from aiohttp import web
 
 from gateway.config.pace import WorkPace
+from tests.kit import stalls
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms import chat_model
@@ -218,6 +219,7 @@ class World:
             files=frozenset(row[0] for row in self.rows("select id from attachments")),
         )
 
+    @stalls.apart()
     def traces(self, words: list[str], *, beside: tuple[Path, ...] = ()) -> dict[str, list[str]]:
         """Returns which of `words` stand in the store's files, in the log, and in files `beside` them."""
         store = [self.database, *(self.database.with_name(f"remora.db{end}") for end in ("-wal", "-shm", ".erased"))]
@@ -345,7 +347,6 @@ def _id_in(text: str) -> str:
     return found[0]
 
 
-@pytest.mark.stands("it looks for words in all files itself")
 @pytest.mark.campaign
 async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> None:
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""

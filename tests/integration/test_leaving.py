@@ -32,7 +32,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.history import Utterance
 from memory.store.sqlite import health
 from memory.store.usage import Spent
-from tests.kit import postgres
+from tests.kit import postgres, stalls
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
@@ -387,6 +387,7 @@ def _filled(table: str, ids: dict[str, int]) -> str:
     return f"select * from {table} where {condition}"
 
 
+@stalls.apart()
 def words_in(path: Path, canaries: list[Canary]) -> set[str]:
     held = b"".join(file.read_bytes() for file in (*path.parent.glob(f"{path.name}*"), *postgres.files(path))).lower()
     return {canary.word for canary in canaries if canary.word.encode() in held}

@@ -48,7 +48,7 @@ from memory.store.questions import Question
 from memory.store.usage import Spent
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Material, Person
 from memory.transfer.homes import OptedOut, Owner
-from tests.kit import stores
+from tests.kit import stalls, stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS
@@ -150,6 +150,7 @@ class Letters:
     async def aclose(self) -> None:
         return None
 
+    @stalls.apart()
     def _of(self, text: str) -> NDArray[np.float32]:
         row = np.ones(self.dimension, dtype=np.float32)
         folded = f" {text.casefold()} "

@@ -41,6 +41,7 @@ from memory.text.links import defang
 from memory.text.secrets.redact import redact
 from memory.transfer.formats import markdown, telegram
 from memory.transfer.homes import Owner
+from tests.kit import stalls
 from tests.kit.assembly import assembled_router, assembled_store
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.loopback import Answer, Asked, serving
@@ -85,6 +86,7 @@ class Do:
     rest: str
 
 
+@stalls.apart()
 def orders(text: str) -> list[Do]:
     """All that `text` tells somebody to do who obeys, in whatever way it is hidden."""
     found: dict[Do, None] = {}

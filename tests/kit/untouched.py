@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from memory.forgetting.forgetting import Receipt
 from memory.store.database import Reader
+from tests.kit import stalls
 
 Row: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, Any]
@@ -65,6 +66,7 @@ def stock(reader: Reader) -> Stock:
     return Stock(rows=rows, whose=_whose(reader, rows), derived=derived)
 
 
+@stalls.apart()
 def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str = "") -> list[str]:
     """Returns the changes in others' rows when those with the user ids `selves` had something forgotten.
 
@@ -84,6 +86,7 @@ def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str
     return faults
 
 
+@stalls.apart()
 def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[str]:
     """Returns the rows that forgetting has written where it has nothing to write."""
     owned = {f"person:{one}" for one in selves}
@@ -94,6 +97,7 @@ def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[st
     ]
 
 
+@stalls.apart()
 def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
     """Returns where a receipt tells anything else than the difference of the tables."""
     # Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.

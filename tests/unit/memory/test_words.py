@@ -25,7 +25,6 @@ any_script = st.text(
     alphabet=st.one_of(*(st.sampled_from(chars) for chars in SCRIPTS.values())), min_size=1, max_size=80
 )
 any_text = any_script | st.text(max_size=80)
-plain_word = st.from_regex(r"\A[b-df-hj-np-tv-z][aeiou][b-df-hj-np-tv-z]{2,6}\Z")
 
 
 # Folding and cutting
