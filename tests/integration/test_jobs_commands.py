@@ -34,7 +34,7 @@ from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.patience import SECONDS, limit
 from tests.kit.pipeline import pipeline
-from tests.kit.talk import private, remember
+from tests.kit.talk import private, received, remember
 
 ADMIN = {"telegram": Rules(admins=frozenset({"7"}), allow=frozenset({"8"}), groups=frozenset({"-5"}))}
 
@@ -334,10 +334,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
     """Characters that a terminal would obey are not in it, however they got into a memory."""
     ada = await memory.identities.context(*private("ada"))
-    inbox = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="1", session_key=ada.session.key, payload="{}"
-    )
-    assert inbox is not None
+    inbox = await received(memory, ada.session.key)
 
     def act(edits: Edits) -> Sequence[Part]:
         edits.remember("I like \x1b[31mtea")

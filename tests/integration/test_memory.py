@@ -185,10 +185,7 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
         await act(memory, context, lambda edits: edits.remember(said, key=f"locker-{n}"))  # noqa: B023
     clock.move(days=1)
     where, who = ada
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
+    inbox_id = await received(memory, where.session_key)
     asked = Said(
         inbox_id=inbox_id, text="which locker has a blue code ?", tokens=8, said_at=clock(), platform_ref=None,
         reply_to=None, learn=True,
