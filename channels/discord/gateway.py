@@ -553,12 +553,13 @@ class Receiver:
             self._intake.took_direct(channel, int(message["id"]))
 
     async def _shown_message(self, channel: str, message: str) -> Json | None:
-        """Returns a message as it is now; None if it is deleted, or not for the bot to read."""
+        """Returns a message as it is now; None if it is deleted. Raises `ChannelError`."""
         path, bucket = f"/channels/{int(channel)}/messages/{int(message)}", f"/channels/{channel}/messages/id"
         try:
             shown = await self._rest.call("GET", path, bucket=bucket, seconds=self._request_seconds)
         except DiscordRefused as exc:
-            self._hidden(channel, exc)
+            if exc.status != 404:
+                raise
             return None
         return shown if isinstance(shown, dict) else None
 

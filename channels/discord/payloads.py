@@ -192,6 +192,7 @@ def read(
     if named:
         text = _without(text, tags) or text
     answered = None if forwarded else reference.get("message_id")
+    origin = names["channel"](str(reference.get("channel_id"))) if forwarded else None
     quoted = None
     if answered is not None and "referenced_message" in message:
         speaker = str((message.get("author") or {}).get("id", ""))
@@ -203,9 +204,7 @@ def read(
         attachments=_attachments(message, content),
         answered=None if answered is None else str(answered),
         quoted=quoted,
-        forwarded_from=f"#{known}"
-        if forwarded and (known := names["channel"](str(reference.get("channel_id"))))
-        else "",
+        forwarded_from=f"#{origin}" if origin else "",
     )
 
 
@@ -409,11 +408,11 @@ def _words(content: Json) -> str:
 
 
 def _component_words(components: object) -> Iterator[str]:
-    for one in components if isinstance(components, list) else ():
-        if isinstance(one, dict):
-            if isinstance(one.get("content"), str):
-                yield one["content"]
-            yield from _component_words(one.get("components"))
+    for part in components if isinstance(components, list) else ():
+        if isinstance(part, dict):
+            if isinstance(part.get("content"), str):
+                yield part["content"]
+            yield from _component_words(part.get("components"))
 
 
 def _attachments(message: Json, content: Json) -> tuple[Attachment, ...]:
@@ -424,14 +423,14 @@ def _attachments(message: Json, content: Json) -> tuple[Attachment, ...]:
     ]
     if (poll := content.get("poll")) is not None:
         found.append(_poll(poll))
-    found += [preview for one in content.get("embeds") or () if (preview := _embed(one)) is not None]
+    found += [preview for embed in content.get("embeds") or () if (preview := _embed(embed)) is not None]
     return tuple(found)
 
 
 def _poll(poll: Json) -> Attachment:
     question = (poll.get("question") or {}).get("text") or ""
     results = poll.get("results") or {}
-    votes = {one.get("id"): one.get("count") for one in results.get("answer_counts") or ()}
+    votes = {count.get("id"): count.get("count") for count in results.get("answer_counts") or ()}
     lines = [f"poll{', closed' if results.get('is_finalized') else ''}: {question}"]
     for answer in poll.get("answers") or ():
         media, count = answer.get("poll_media") or {}, votes.get(answer.get("answer_id"), 0)
@@ -444,7 +443,7 @@ def _embed(embed: Json) -> Attachment | None:
     """Returns an embed or the preview of a link as words; None if it has none."""
     parts = [(embed.get(name) or {}).get(key) for name, key in (("provider", "name"), ("author", "name"))]
     parts += [embed.get("title"), embed.get("description")]
-    parts += [f"{one.get('name', '')}: {one.get('value', '')}" for one in embed.get("fields") or ()]
+    parts += [f"{field.get('name', '')}: {field.get('value', '')}" for field in embed.get("fields") or ()]
     parts += [(embed.get("footer") or {}).get("text"), embed.get("url")]
     lines = [str(part).strip() for part in parts if part and str(part).strip()]
     if not lines:

@@ -144,9 +144,9 @@ def _chosen(message: Message, answered: Message) -> tuple[QuotedKind, str]:
     """Returns the task of a list or the option of a poll that is answered, and its text; "" if it is neither."""
     task, option = message.reply_to_checklist_task_id, message.reply_to_poll_option_id
     if task is not None and answered.checklist is not None:
-        return "task", next((one.text for one in answered.checklist.tasks if one.id == task), "")
+        return "task", next((entry.text for entry in answered.checklist.tasks if entry.id == task), "")
     if option is not None and answered.poll is not None:
-        return "option", next((one.text for one in answered.poll.options if one.persistent_id == option), "")
+        return "option", next((choice.text for choice in answered.poll.options if choice.persistent_id == option), "")
     return "message", ""
 
 
@@ -253,30 +253,30 @@ def _where(location: Location) -> str:
 
 #: The words for each kind of content without bytes: its name, and lines that say all of it. A venue has a location too.
 _THINGS: Mapping[str, Callable[[Any], Iterable[str]]] = {
-    "sticker": lambda one: (f"sticker {one.emoji or ''}",),
-    "venue": lambda one: (
-        f"venue {one.title}, {one.address}, {_where(one.location)}",
-        one.title,
-        one.address,
-        _where(one.location),
+    "sticker": lambda thing: (f"sticker {thing.emoji or ''}",),
+    "venue": lambda thing: (
+        f"venue {thing.title}, {thing.address}, {_where(thing.location)}",
+        thing.title,
+        thing.address,
+        _where(thing.location),
     ),
-    "location": lambda one: (f"location {_where(one)}{', live' if one.live_period else ''}",),
-    "contact": lambda one: (
-        f"contact {one.first_name} {one.last_name or ''}",
-        f"{one.first_name} {one.last_name or ''}".strip(),
-        one.phone_number,
+    "location": lambda thing: (f"location {_where(thing)}{', live' if thing.live_period else ''}",),
+    "contact": lambda thing: (
+        f"contact {thing.first_name} {thing.last_name or ''}",
+        f"{thing.first_name} {thing.last_name or ''}".strip(),
+        thing.phone_number,
     ),
     "poll": _poll,
-    "dice": lambda one: (f"dice {one.emoji} {one.value}",),
-    "game": lambda one: (f"game: {one.title}", one.title, one.description, one.text or ""),
+    "dice": lambda thing: (f"dice {thing.emoji} {thing.value}",),
+    "game": lambda thing: (f"game: {thing.title}", thing.title, thing.description, thing.text or ""),
     "checklist": _checklist,
-    "story": lambda one: (f"story of {chat_name(one.chat)}",),
-    "paid_media": lambda one: (f"paid media: {len(one.paid_media)} for {one.star_count} Telegram Stars",),
-    "invoice": lambda one: (
-        f"invoice: {one.title}",
-        one.title,
-        one.description,
-        f"{one.total_amount} {one.currency}, in the currency's smallest unit",
+    "story": lambda thing: (f"story of {chat_name(thing.chat)}",),
+    "paid_media": lambda thing: (f"paid media: {len(thing.paid_media)} for {thing.star_count} Telegram Stars",),
+    "invoice": lambda thing: (
+        f"invoice: {thing.title}",
+        thing.title,
+        thing.description,
+        f"{thing.total_amount} {thing.currency}, in the currency's smallest unit",
     ),
     "giveaway": _giveaway,
     "giveaway_winners": _giveaway,

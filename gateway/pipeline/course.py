@@ -253,8 +253,8 @@ def in_words(text: str, beside: Sequence[Attached]) -> str:
 
     What it quotes stays beside it, so that nothing is learned from it or found by it.
     """
-    own = [one for one in beside if not one.kind.startswith(QUOTED)]
-    named = [f"{label(one)} {one.text}" if one.state == "spoken" else label(one) for one in own]
+    own = [piece for piece in beside if not piece.kind.startswith(QUOTED)]
+    named = [f"{label(piece)} {piece.text}" if piece.state == "spoken" else label(piece) for piece in own]
     return "\n".join([text, *named] if text.strip() else named)
 
 

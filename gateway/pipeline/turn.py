@@ -319,7 +319,7 @@ class TurnRunner:
             mask=course.mask,
             seconds=course.served.spec.turn.call_seconds,
             read=read if view is None else (*view.results, *read),
-            files=() if view is None else [*_quoted(view), *(one.text for _, one in view.summed_up)],
+            files=() if view is None else [*_quoted(view), *(file.text for _, file in view.summed_up)],
             web=None if self._web is None else WebTools(web=self._web, named=naming([*read, *course.turn.said])),
         )
 
@@ -390,8 +390,8 @@ class TurnRunner:
 
 def _quoted(view: TurnMaterial) -> Iterator[str]:
     """Yields others' words that are quoted; the bot's own and the speaker's are those that history holds."""
-    beside = (one for attached in view.attached.values() for one in attached if one.kind.startswith(QUOTED))
-    yield from (one.text for one in beside if not one.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self ")))
+    beside = (piece for attached in view.attached.values() for piece in attached if piece.kind.startswith(QUOTED))
+    yield from (piece.text for piece in beside if not piece.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self ")))
 
 
 def _lately(served: Agent, turn: Turn, language: Language) -> int:

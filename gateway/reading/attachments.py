@@ -67,18 +67,19 @@ _BYTELESS = ("other", "preview")
 FORWARD = f"{QUOTED}forward"
 #: The kind of the preview of a link in the message itself.
 LINK = f"{QUOTED}link"
-#: The ends of the labels of quotations, and their beginnings by what is quoted.
-_WHOSE = {"bot": " of yours", "self": " of their own", "other": " of {}", "forward": " from {}"}
+#: The labels of quotations by what is quoted, with a place for whose it is, and the words for that.
 _QUOTED = {
-    "message": "in reply to a message",
-    "part": "in reply to a part of a message",
-    "elsewhere": "in reply to a message in another chat",
-    "story": "in reply to a story",
-    "task": "in reply to a task in a list",
-    "option": "in reply to an option in a poll",
-    "opening": "in a thread that began with a message",
-    "gone": "in reply to a deleted message",
+    "": "forwarded{}",
+    "message": "in reply to a message{}",
+    "part": "in reply to a part of a message{}",
+    "elsewhere": "in reply to a message{} in another chat",
+    "story": "in reply to a story{}",
+    "task": "in reply to a task in a list{}",
+    "option": "in reply to an option in a poll{}",
+    "opening": "in a thread that began with a message{}",
+    "gone": "in reply to a deleted message{}",
 }
+_WHOSE = {"bot": " of yours", "self": " of their own", "other": " of {}", "forward": " from {}"}
 
 _PDF = "application/pdf"
 _LABEL = re.compile(r"^\[[^\[\]\n]{1,200}\](?: |$)", re.MULTILINE)
@@ -160,7 +161,7 @@ class Attachments:
                 else:
                     made.append(await self._read(attachment, data, until=until))
             own = len(inbound.attachments)
-            said = (replace(one, kind=LINK) if one.kind == "preview" else one for one in made[:own])
+            said = (replace(piece, kind=LINK) if piece.kind == "preview" else piece for piece in made[:own])
             return (*said, *_quotations(inbound), *map(_quoted, made[own:]))
 
     def _needless(self, attachment: Attachment) -> str:
@@ -261,7 +262,7 @@ def label(attached: Attached) -> str:
         whose, _, what = attached.kind.removeprefix(QUOTED).partition(" ")
         if what or attached.kind == FORWARD:
             end = _WHOSE[whose] if name or whose in ("bot", "self") else ""
-            return f"[{_QUOTED.get(what, 'forwarded')}{end.format(name)}]"
+            return f"[{_QUOTED[what].format(end.format(name))}]"
         own = label(replace(attached, kind="preview" if attached.kind == LINK else whose))
         return own if attached.kind == LINK else f"{own[:-1]}, in the message replied to]"
     if attached.state == "spoken" or attached.why in ("no_transcriber", "not_transcribed"):

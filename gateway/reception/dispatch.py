@@ -147,7 +147,7 @@ class Dispatch:
             return True
         if question is not None and question.purpose not in _UNPROMPTED:
             await memory.questions.cancel(question)
-        brings = any(one.kind != "preview" for one in inbound.attachments)
+        brings = any(beside.kind != "preview" for beside in inbound.attachments)
         return not (brings or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
 
     async def _asked_plainly(self, waiting: Waiting, reminded: bool) -> bool:

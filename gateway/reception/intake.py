@@ -202,13 +202,13 @@ class Intake:
     def _safe(self, attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
         return tuple(
             replace(
-                one,
-                name=self._mask(one.name[:_NAME_CHARS]),
-                media_type=self._mask(one.media_type[:_NAME_CHARS]),
-                reference=self._mask.clean(one.reference),
-                text=self._shortened(one.text),
+                brought,
+                name=self._mask(brought.name[:_NAME_CHARS]),
+                media_type=self._mask(brought.media_type[:_NAME_CHARS]),
+                reference=self._mask.clean(brought.reference),
+                text=self._shortened(brought.text),
             )
-            for one in attachments[:_ATTACHMENTS]
+            for brought in attachments[:_ATTACHMENTS]
         )
 
     def _shortened(self, text: str) -> str:
@@ -239,7 +239,7 @@ def _texts_of(inbound: Inbound) -> Iterator[str]:
     yield from (said for _, said in inbound.earlier)
     quoted = inbound.quoted or Quoted()
     yield quoted.text
-    yield from (text for one in (*inbound.attachments, *quoted.attachments) for text in (one.name, one.text))
+    yield from (text for beside in (*inbound.attachments, *quoted.attachments) for text in (beside.name, beside.text))
 
 
 def _parsed(payload: str) -> Inbound | None:
@@ -301,7 +301,7 @@ class Fetching:
         if not looking:
             return
         channel = self._channels.get(batch[0].heard.inbound.channel)
-        if channel is not None and any(one.heard.inbound.fetches for one in batch):
+        if channel is not None and any(waiting.heard.inbound.fetches for waiting in batch):
             await channel.typing(batch[0].heard.inbound.place)
         await asyncio.gather(*(asyncio.shield(task) for task in looking))
 
