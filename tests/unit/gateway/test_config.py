@@ -594,7 +594,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
     (bot,) = load(write(tmp_path, bots("token: '${TELEGRAM_TOKEN}'")), {}, NOBODY).settings.channels.telegram
     assert bot.token.get_secret_value() == TOKEN
     assert bot.model_dump(exclude={"token"}) == {
-        "id": "telegram", "base_url": "https://api.telegram.org", "allow": (), "admins": (), "groups": (),
+        "id": "telegram", "base_url": "https://api.telegram.org", "proxy": None, "allow": (), "admins": (), "groups": (),
         "group_members": "everyone", "mention": True, "observe": "none", "stream": "edit", "webhook": None,
     }  # fmt: skip
     assert (bot.platform, bot.number) == ("telegram", "123456789")
@@ -711,7 +711,7 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
     text = f"channels:\n  discord:\n    - token: '{DISCORD}'\n"
     (bot,) = load(write(tmp_path, text), {}, NOBODY).settings.channels.discord
     assert bot.model_dump(exclude={"token"}) == {
-        "id": "discord", "base_url": "https://discord.com/api/v10", "allow": (), "admins": (), "servers": (),
+        "id": "discord", "base_url": "https://discord.com/api/v10", "proxy": None, "allow": (), "admins": (), "servers": (),
         "groups": (), "group_members": "everyone", "mention": True, "observe": "none",
     }  # fmt: skip
     assert (bot.platform, bot.number) == ("discord", "123456789012345678")
