@@ -244,7 +244,8 @@ def was_said_forgotten(reader: Reader, owner_id: int, platform: str, user_id: st
 def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_at: int) -> bool:
     """Returns whether a statement said at `said_at` was forgotten since. If told again later, it may be learned anew.
 
-    It stays forgotten under a key that says much the same. A hash whose key is lost can't be compared, so it may stand for any statement.
+    It stays forgotten under a key that says much the same. A hash whose key is lost can't be compared, so it may stand
+    for any statement.
     """
     salt = salt_of(reader)
     if salt is None:
