@@ -204,6 +204,10 @@ class Inbound:
     def place(self) -> Place:
         return Place(channel=self.channel, chat=self.chat, thread=self.thread)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.text.strip() and not self.attachments
+
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}
         fields["attachments"] = [asdict(attachment) for attachment in self.attachments]
@@ -379,11 +383,12 @@ class Health:
 
     `contact` is when its platform last answered a request for updates (milliseconds UTC); it is None before the first
     answer, or if the channel makes no such requests. `trouble` tells the operator what is wrong now; it is empty if
-    all is well.
+    all is well. `unread` counts the updates of which something could not be read since the start.
     """
 
     contact: int | None = None
     trouble: str = ""
+    unread: int = 0
 
 
 class Host(Protocol):
