@@ -154,21 +154,20 @@ def sieved(value: Any, reads: Callable[[Any], object], needed: Collection[str] =
 
     if takes(value):
         return value
-    if isinstance(value, list):
-        if len(value) < 2:
-            found = [sieved(item, lambda part: reads([part])) for item in value]
-            return [item for item in found if item is not None]
+    kept: Any = None
+    if isinstance(value, list) and len(value) > 1:
         half = len(value) // 2
-        return [item for part in (value[:half], value[half:]) for item in sieved(part, reads) or ()]
-    if not isinstance(value, dict):
-        return None
-    kept = {name: value[name] for name in needed if name in value}
-    kept = kept if takes(kept) else {}
-    for name in value.keys() - kept.keys():
-        part = sieved(value[name], partial(_with, reads, kept, name))
-        if part is not None:
-            kept[name] = part
-    return kept if takes(kept) else None
+        kept = [item for part in (value[:half], value[half:]) for item in sieved(part, reads) or ()]
+    elif isinstance(value, list):
+        kept = [item for one in value if (item := sieved(one, lambda part: reads([part]))) is not None]
+    elif isinstance(value, dict):
+        kept = {name: value[name] for name in needed if name in value}
+        kept = kept if takes(kept) else {}
+        for name in [name for name in value if name not in kept]:
+            part = sieved(value[name], partial(_with, reads, kept, name))
+            if part is not None:
+                kept[name] = part
+    return kept if kept is not None and takes(kept) else None
 
 
 def _with(reads: Callable[[Any], object], kept: Json, name: str, part: Any) -> object:
@@ -188,7 +187,7 @@ def read(
     reference = message.get("message_reference") or {}
     snapshots = message.get("message_snapshots") or ()
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
-    content = snapshots[0].get("message") or {} if snapshots else message
+    content = snapshots[0].get("message") or message if snapshots else message
     text = str(content.get("content") or "")
     named = not forwarded and any(tag in text for tag in tags)
     users = {str(user["id"]): display(user, user.get("member")) for user in message.get("mentions") or ()}
