@@ -62,7 +62,7 @@ class Backoff:
         self._next = self._first
 
 
-class Unread:
+class UnreadUpdates:
     """Counts a channel's updates of which something can't be read. People are told of it once per hour and chat."""
 
     def __init__(self, channel: str, now: Callable[[], int]) -> None:

@@ -28,7 +28,7 @@ from channels.discord.interactions import BotSession
 from channels.discord.payloads import FILE_LIMIT, find_attachment
 from channels.discord.rest import API, DiscordBot, DiscordRefused, Rest
 from channels.discord.show import DiscordScreen
-from channels.supervision import Endurance, Pace, Unread
+from channels.supervision import Endurance, Pace, UnreadUpdates
 
 
 async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> DiscordBot:
@@ -93,7 +93,7 @@ class DiscordChannel(Channel):
         self._ended = ""
         self._contact: int | None = None
         self._endurance = Endurance(id)
-        self._unread = Unread(id, now)
+        self._unread = UnreadUpdates(id, now)
 
     receives_alone = True
 

@@ -38,7 +38,7 @@ from channels.discord.payloads import (
 )
 from channels.discord.rest import DiscordBot, DiscordRateLimited, DiscordRefused, Rest
 from channels.discord.show import DiscordScreen, remember
-from channels.supervision import Pace, Unread
+from channels.supervision import Pace, UnreadUpdates
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +63,7 @@ class BotSession:
     me: DiscordBot
     rest: Rest
     screen: DiscordScreen
-    unread: Unread
+    unread: UnreadUpdates
 
 
 class Interactions:

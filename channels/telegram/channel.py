@@ -41,7 +41,7 @@ from channels.base import (
     Place,
     TooLarge,
 )
-from channels.supervision import Backoff, Endurance, Pace, Unread
+from channels.supervision import Backoff, Endurance, Pace, UnreadUpdates
 from channels.telegram.menu import fingerprint, menus, removal
 from channels.telegram.parsing import parsed
 from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
@@ -168,7 +168,7 @@ class TelegramChannel(Channel):
         self._handed: dict[str, list[int]] = {}  # the ids of the messages with which each album was first handed over
         self._asides: set[asyncio.Task[None]] = set()
         self._endurance = Endurance(id)
-        self._unread = Unread(id, now)
+        self._unread = UnreadUpdates(id, now)
 
     @property
     def receives_alone(self) -> bool:
