@@ -2,8 +2,8 @@
 
 Invariants: The index is clustered by owner, so a search reads only what the scope may see. Losing or breaking the
 index loses nothing: it is rebuilt from the rows, in short transactions, with nobody waiting. Until it is whole,
-searches go by substring, because half an index would hide what it does not hold yet. A search feeds the index first, so
-it reads its caller's own writes.
+searches go by substring, because half an index would hide what it does not hold yet. A search feeds the index first if
+changes of its scope are left, so it reads its caller's own writes.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def is_whole(reader: Reader) -> bool:
 class IndexState:
     """The state of the index for a scope, which can find so many `documents`.
 
-    The index `is_whole` if it holds everything up to the change log, and `is_behind` if there is more in that log.
+    The index `is_whole` if it holds everything up to the change log, and `is_behind` if that log has more of the scope.
     """
 
     is_whole: bool
@@ -205,8 +205,9 @@ class IndexState:
     has_reflections: bool
 
 
-def state(reader: Reader, scope: Scope) -> IndexState:
-    row = documents.state(reader, scope, VERSION)
+def state(reader: Reader, scope: Scope, besides: Collection[int] = ()) -> IndexState:
+    """Returns the state for searches that pass over the messages `besides`: changes of these don't count."""
+    row = documents.state(reader, scope, VERSION, besides)
     return IndexState(
         is_whole=row["made_of"] == _MADE_OF,
         is_behind=bool(row["is_behind"]),
