@@ -223,10 +223,9 @@ class Mailbox:
 
     # Out --------------------------------------------------------------------------------------------------------
 
-    async def take(self, session_key: str) -> OutboxRow | None:
-        return await self._database.write(
-            lambda tx: outbox.take(tx, self._now(), session_key), keys=[of_lane(session_key)], single=True
-        )
+    @_in_lane
+    def take(self, tx: Transaction, session_key: str) -> OutboxRow | None:
+        return outbox.take(tx, self._now(), session_key)
 
     async def sent(self, row: OutboxRow, platform_ref: str) -> OutboxRow | None:
         """Records that a row was shown, and takes the session's next one, if there is one now."""

@@ -24,7 +24,7 @@ from tests.kit.talk import private
 #: The most statements of a turn until its answer is delivered, with the beginning and end of each of its transactions. On
 #: PostgreSQL a write of one statement begins and ends as well, and two more take locks and look whether the process is
 #: still there. The index reads the turn's messages afterwards.
-MOST, MOST_ON_POSTGRES = 40, 48
+MOST, MOST_ON_POSTGRES = 42, 48
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
