@@ -30,7 +30,7 @@ from memory.recall.rerank import Reranker
 from memory.scope import Scope
 from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
-from memory.store.database import INDEX, Database, Reader
+from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
 from memory.store.history import Message
 from memory.store.memories import Memory
@@ -202,7 +202,7 @@ class Search:
         def by_index(reader: Reader) -> list[Hit]:
             reader.confine(scope)
             state = _usable(reader, scope, besides)
-            return _by_index(reader, narrowed(reader, has_older=state.has_reflections), state.documents)
+            return _by_index(reader, narrowed(reader, has_older=bool(state["has_reflections"])), state["documents"])
 
         def without(reader: Reader) -> list[Hit]:
             reader.confine(scope)
@@ -308,15 +308,13 @@ def _narrowed(reader: Reader, asked: _Asked, filters: Filters, timezone: str, *,
     return replace(asked, query=query)
 
 
-def _usable(reader: Reader, scope: Scope, besides: Set[int]) -> index.IndexState:
-    """Returns the state of the index. Raises `_NotWhole` or `_Behind` if it can't be used as it is.
-
-    It need not hold the messages `besides`, which a search passes over.
-    """
-    state = index.state(reader, scope, besides)
-    if not state.is_whole:
+def _usable(reader: Reader, scope: Scope, besides: Set[int]) -> Row:
+    """Returns the state of the index. Raises `_NotWhole` or `_Behind` if it can't be used as it is; the messages
+    `besides`, which a search passes over, it need not hold."""
+    state = documents.state(reader, scope, index.VERSION, besides)
+    if state["made_of"] != index.MADE_OF:
         raise _NotWhole
-    if state.is_behind:
+    if state["is_behind"]:
         raise _Behind
     return state
 
