@@ -248,7 +248,7 @@ async def test_an_index_of_an_earlier_version_is_replaced(
         )
         tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
         tx.run("insert into words (rowid, scope, tokens) values (14, 'o1', 'zqformer baker')")
-        settings.put(tx, "words", index._MADE_OF)
+        settings.put(tx, "words", index.MADE_OF)
 
     known = [one for one in migrations() if one.version < 25]
     database = await SqliteDatabase.open(path, now=1, driver=driver, known=known)
