@@ -164,9 +164,7 @@ class Receiver:
         pace: Pace,
     ) -> None:
         self._channel, self._host, self._me = session.channel, session.host, session.me
-        self._rest = session.rest
-        self._screen = session.screen
-        self._unread = session.unread
+        self._rest, self._screen, self._unread = session.rest, session.screen, session.unread
         self._token = token
         self._base_url = base_url
         self._mention = mention
