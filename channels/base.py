@@ -232,10 +232,6 @@ class Inbound:
         return Place(channel=self.channel, chat=self.chat, thread=self.thread)
 
     @property
-    def is_empty(self) -> bool:
-        return not self.text.strip() and not self.attachments
-
-    @property
     def brings(self) -> bool:
         """True if there is something beside its own words."""
         return self.fetches or self.forwarded or self.quoted is not None
@@ -243,6 +239,10 @@ class Inbound:
     @property
     def fetches(self) -> bool:
         return bool(self.attachments or (self.quoted is not None and self.quoted.attachments))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.text.strip() and not self.brings
 
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}

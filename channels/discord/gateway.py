@@ -566,18 +566,17 @@ class Receiver:
     async def _take(self, message: Json, server: str | None) -> None:
         channel = str(message["channel_id"])
         spot = await self._spot(channel, server)
-        if spot is not None:
-            if is_reply(message) and "referenced_message" not in message:
-                answered = message["message_reference"]
-                with suppress(ChannelError):
-                    message = message | {
-                        "referenced_message": await self._shown_message(
-                            str(answered.get("channel_id") or channel), str(answered["message_id"])
-                        )
-                    }
-            inbound = self._read(message, spot)
-            if inbound is not None:
-                await self._host.on_inbound(await self._with_opening(inbound, spot))
+        if spot is not None and is_reply(message) and "referenced_message" not in message:
+            answered = message["message_reference"]
+            with suppress(ChannelError):
+                message = message | {
+                    "referenced_message": await self._shown_message(
+                        str(answered.get("channel_id") or channel), str(answered["message_id"])
+                    )
+                }
+        inbound = None if spot is None else self._read(message, spot)
+        if spot is not None and inbound is not None:
+            await self._host.on_inbound(await self._with_opening(inbound, spot))
             if spot.server is not None:
                 self._intake.saw(spot.chat, spot.server)
         if server is None:

@@ -167,6 +167,11 @@ def is_from_person(message: Json) -> bool:
     )
 
 
+def is_reply(message: Json) -> bool:
+    reference = message.get("message_reference")
+    return message.get("type") == _REPLY and isinstance(reference, dict) and "message_id" in reference
+
+
 def sieved(value: Any, reads: Callable[[Any], object], needed: Collection[str] = ("id", "type")) -> Any:
     """Returns as much of `value` as `reads` takes without an error: fields and items that it fails on are left out.
 
@@ -200,11 +205,6 @@ def sieved(value: Any, reads: Callable[[Any], object], needed: Collection[str] =
 
 def _with(reads: Callable[[Any], object], kept: Json, name: str, part: Any) -> object:
     return reads(kept | {name: part})
-
-
-def is_reply(message: Json) -> bool:
-    reference = message.get("message_reference")
-    return message.get("type") == _REPLY and isinstance(reference, dict) and "message_id" in reference
 
 
 def display(user: Json, member: Json | None = None) -> str:
