@@ -164,9 +164,7 @@ class Receiver:
         pace: Pace,
     ) -> None:
         self._channel, self._host, self._me = session.channel, session.host, session.me
-        self._rest = session.rest
-        self._screen = session.screen
-        self._unread = session.unread
+        self._rest, self._screen, self._unread = session.rest, session.screen, session.unread
         self._token = token
         self._base_url = base_url
         self._mention = mention
@@ -603,14 +601,12 @@ class Receiver:
             return inbound
         remember(self._opened, thread, True)
         in_forum = isinstance(guild.get_channel(int(spot.chat)), discord.ForumChannel)
-        opening: Json | None = None
-        with suppress(ChannelError):
+        with suppress(ChannelError, *UNREADABLE):
             opening = await self._shown_message(thread if in_forum else spot.chat, thread)
-        if opening is None:
-            return inbound
-        return replace(
-            inbound, quoted=quotation(opening, inbound.author_id, me=self._me.id, kind="opening", **_names(guild))
-        )
+            if opening is not None:
+                quoted = quotation(opening, inbound.author_id, me=self._me.id, kind="opening", **_names(guild))
+                return replace(inbound, quoted=quoted)
+        return inbound
 
     def _on_edit(self, message: Json) -> None:
         edited = edited_at(message)

@@ -370,6 +370,8 @@ class Router:
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
+        elif inbound.chat_kind == "group":  # by an edit, what was said to others may have become a message
+            self._observed.remove(inbound.place.session_key, [inbound.message_id])
         if self._observed.places and _asks_to_forget(inbound):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):
