@@ -45,7 +45,7 @@ from channels.base import (
 from channels.supervision import Backoff, Endurance, Pace
 from channels.telegram.menu import fingerprint, menus, removal
 from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
-from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present
+from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present, may_write
 from channels.telegram.wire import (
     API,
     Rival,
@@ -477,6 +477,8 @@ class TelegramChannel(Channel):
         elif update.my_chat_member is not None:
             change = update.my_chat_member
             await host.on_presence(self.id, str(change.chat.id), present=is_present(change))
+            if not may_write(change):
+                await host.on_rights(self.id, str(change.chat.id), write=False)
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))

@@ -182,7 +182,7 @@ class TelegramScreen:
                     # reads the message.
                     thread = None
                 else:
-                    raise not_shown(exc, edit=outbound.edits is not None) from None
+                    raise not_shown(exc, edit=outbound.edits is not None, file=outbound.file is not None) from None
                 continue
             if outbound.edits is not None:
                 return outbound.edits

@@ -237,6 +237,11 @@ def is_present(change: ChatMemberUpdated) -> bool:
     return member.status not in ("left", "kicked")
 
 
+def may_write(change: ChatMemberUpdated) -> bool:
+    member = change.new_chat_member
+    return not isinstance(member, ChatMemberRestricted) or member.can_send_messages or not member.is_member
+
+
 def _topic(message: Message) -> str | None:
     """Returns the topic of a message. Replies outside of topics carry a thread id too, which is not a topic's."""
     thread = message.message_thread_id

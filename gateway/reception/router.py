@@ -250,6 +250,13 @@ class Router:
         except StorageError as exc:
             raise _not_taken("presence", exc) from exc
 
+    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+        try:
+            for store in self._roster.each_store:
+                await store.delivery.rights(self._channels[channel], chat, write=write)
+        except StorageError as exc:
+            raise _not_taken("rights", exc) from exc
+
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
 
