@@ -197,7 +197,8 @@ class TelegramChannel(Channel):
             offering: asyncio.Task[None] | None = None
             try:
                 me = await self._wire.introduce(self._pace.request_seconds)
-                reader = UpdateReader(channel=self.id, me=me, mention=self._mention)
+                commands = frozenset(command.name for command in host.commands)
+                reader = UpdateReader(channel=self.id, me=me, mention=self._mention, commands=commands)
                 if self._webhook is None:
                     await self._expect_no_webhook()
                     self._handed = _kept_albums((await host.kept(self.id, _ALBUMS)).get(_ALBUMS))

@@ -260,6 +260,8 @@ async def test_name_without_letters_is_still_a_name(telegram: Control, host: Hos
         ("@remora_test what is up", False, None),
         ("remora_test_bot what is up", False, None),
         ("/help", True, "/help"),
+        ("/weather", False, None),  # another bot's
+        ("/weather in Ulm", False, None),
         (f"/help{BOT}", True, "/help"),
         (f"/help{BOT} me", True, "/help me"),
         ("/help@another_bot", False, None),

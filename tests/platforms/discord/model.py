@@ -308,8 +308,13 @@ class Interaction:
     followups: list[int] = field(default_factory=list)
 
 
+#: What Discord shows as code, in which nobody is mentioned.
+_CODE = re.compile(r"```.*?```|``.*?``|`[^`]*`", re.DOTALL)
+
+
 def mentioned(text: str) -> tuple[list[int], list[int], bool]:
     """The people, the roles, and whether everyone (or everyone here) is named in a text in the way that pings."""
+    text = _CODE.sub("", text)
     people = list(dict.fromkeys(int(one) for one in _MENTIONS.findall(text)))
     roles = list(dict.fromkeys(int(one) for one in _ROLE_MENTIONS.findall(text)))
     return people, roles, "@everyone" in text or "@here" in text
