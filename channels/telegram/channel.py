@@ -478,8 +478,7 @@ class TelegramChannel(Channel):
         elif update.my_chat_member is not None:
             change = update.my_chat_member
             await host.on_presence(self.id, str(change.chat.id), present=is_present(change))
-            if not may_write(change):
-                await host.on_rights(self.id, str(change.chat.id), write=False)
+            await host.on_rights(self.id, str(change.chat.id), write=may_write(change))
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))
