@@ -168,8 +168,7 @@ class Receiver:
         self._screen = session.screen
         self._unread = session.unread
         self._token, self._base_url, self._mention = token, base_url, mention
-        self._contacted = contacted
-        self._now = now
+        self._contacted, self._now = contacted, now
         self._request_seconds = pace.request_seconds
         self._client = _Client(self, session.rest.proxy)
         self._tasks: set[asyncio.Task[None]] = set()
