@@ -165,11 +165,8 @@ class Receiver:
     ) -> None:
         self._channel, self._host, self._me = session.channel, session.host, session.me
         self._rest, self._screen, self._unread = session.rest, session.screen, session.unread
-        self._token = token
-        self._base_url = base_url
-        self._mention = mention
-        self._contacted = contacted
-        self._now = now
+        self._token, self._base_url, self._mention = token, base_url, mention
+        self._contacted, self._now = contacted, now
         self._request_seconds = pace.request_seconds
         self._client = _Client(self, session.rest.proxy)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -199,6 +196,8 @@ class Receiver:
             "MESSAGE_DELETE_BULK": self._on_delete,
             "INTERACTION_CREATE": self._interactions.take,
             "CHANNEL_DELETE": self._on_channel_delete,
+            **dict.fromkeys(("CHANNEL_UPDATE", "THREAD_UPDATE"), self._on_channel_update),
+            **dict.fromkeys(("GUILD_ROLE_UPDATE", "GUILD_MEMBER_UPDATE"), self._on_roles),
         }
 
     @property
@@ -441,6 +440,20 @@ class Receiver:
     def _on_channel_delete(self, channel: Json) -> None:
         if channel.get("guild_id") is not None:
             self._tell_presence([str(channel["id"])], present=False)
+
+    def _on_channel_update(self, channel: Json) -> None:
+        self._tell_rights([str(channel["id"])])
+
+    def _on_roles(self, changed: Json) -> None:
+        """Handles a changed role, or a member whose roles have changed."""
+        if "user" not in changed or str(changed["user"]["id"]) == self._me.id:
+            self._tell_rights(self._intake.chats_of(str(changed["guild_id"])))
+
+    def _tell_rights(self, chats: Sequence[str]) -> None:
+        """Reports that the bot may have been given the right to write."""
+        for chat in chats:
+            work = partial(self._host.on_rights, self._channel, chat, write=True)
+            self._intake.put(chat, Event(key=f"t{chat}", work=work))
 
     def _tell_presence(self, chats: Sequence[str], *, present: bool) -> None:
         for chat in chats:

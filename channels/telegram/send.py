@@ -182,7 +182,8 @@ class TelegramScreen:
                     # reads the message, which then shows what it answers.
                     thread = None
                 else:
-                    error, bare = not_shown(exc, edit=outbound.edits is not None), _bare(outbound)
+                    error = not_shown(exc, edit=outbound.edits is not None, file=outbound.file is not None)
+                    bare = _bare(outbound)
                     if type(error) is not ChannelError or exc.status != 400 or outbound == bare:
                         raise error from None
                     log.warning("telegram.plain", channel=self._channel, row=outbound.id, error=str(exc))

@@ -25,6 +25,7 @@ from channels.base import (
     EditGone,
     Inbound,
     Moved,
+    Muted,
     NotTaken,
     Place,
     PlaceGone,
@@ -259,6 +260,8 @@ async def test_name_without_letters_is_still_a_name(telegram: Control, host: Hos
         ("@remora_test what is up", False, None),
         ("remora_test_bot what is up", False, None),
         ("/help", True, "/help"),
+        ("/weather", False, None),  # another bot's
+        ("/weather in Ulm", False, None),
         (f"/help{BOT}", True, "/help"),
         (f"/help{BOT} me", True, "/help me"),
         ("/help@another_bot", False, None),
@@ -412,7 +415,7 @@ async def test_answer_to_a_topic_that_is_gone_is_shown_nowhere(telegram: Control
     channel = bot(telegram)
     thread = await telegram.topic(GROUP)
     await (telegram.close_topic if deed == "close" else telegram.delete_topic)(GROUP, thread)
-    with pytest.raises(PlaceGone):
+    with pytest.raises(Muted if deed == "close" else PlaceGone):
         await channel.send(row("between us", place(GROUP, thread)))
     assert await telegram.texts(GROUP) == []
 
@@ -518,10 +521,10 @@ async def test_edit_of_what_is_gone_tells_so(telegram: Control) -> None:
         (403, "Forbidden: user is deactivated", Blocked),
         (403, "Forbidden: bot can't initiate conversation with a user", Blocked),
         (400, "Bad Request: chat not found", Blocked),
-        (400, "Bad Request: TOPIC_CLOSED", PlaceGone),
+        (400, "Bad Request: TOPIC_CLOSED", Muted),
         (400, "Bad Request: message thread not found", PlaceGone),
         (400, "Bad Request: message is too long", ChannelError),
-        (400, "Bad Request: not enough rights to send text messages to the chat", ChannelError),
+        (400, "Bad Request: not enough rights to send text messages to the chat", Muted),
         (400, "Bad Request: BUTTON_DATA_INVALID", ChannelError),
         (401, "Unauthorized", ChannelUnavailable),
         (404, "Not Found", ChannelUnavailable),
