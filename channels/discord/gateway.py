@@ -609,10 +609,12 @@ class Receiver:
     async def _with_opening(self, inbound: Inbound, spot: DiscordPlace) -> Inbound:
         """Returns the first message to the bot in a thread with the message that the thread began with."""
         thread, guild = spot.thread, None if spot.server is None else self._client.get_guild(int(spot.server))
-        passes = thread in (None, inbound.message_id) or thread in self._opened or spot.mine
-        if thread is None or guild is None or passes or not inbound.addressed or inbound.quoted is not None:
+        known = thread in self._opened or spot.mine or inbound.quoted is not None
+        if thread is None or guild is None or known or not inbound.addressed:
             return inbound
         remember(self._opened, thread, True)
+        if thread == inbound.message_id:
+            return inbound
         in_forum = isinstance(guild.get_channel(int(spot.chat)), discord.ForumChannel)
         with suppress(ChannelError, *UNREADABLE):
             opening = await self._shown_message(thread if in_forum else spot.chat, thread)
