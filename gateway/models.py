@@ -60,7 +60,7 @@ class Models:
             return Member(provider=OfflineProvider(tokens, simplified, parts))
         # Imported here, so that an agent without a model does not pay for loading them.
         if model.from_outside:
-            from agents.providers.outside import OutsideProvider
+            from agents.providers.connect import OutsideProvider
 
             name = f"{model.provider}/{model.model}"
             try:

@@ -24,9 +24,9 @@ from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
-from memory.jobs import refusals
+from memory.jobs import asking
 from memory.jobs.runner import TABLE, Jobs
-from memory.jobs.style_updates import StyleUpdates
+from memory.jobs.style import StyleUpdates
 from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
@@ -184,7 +184,7 @@ class Service:
         await self.backups.begin()
         await self.forgetting.begin()
         # The model may be another now.
-        await self.database.write(refusals.retry)
+        await self.database.write(asking.retry)
         if self.share.is_alone:
             await self.jobs.begin()
             await self.learner.take_up()

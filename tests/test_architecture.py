@@ -32,7 +32,7 @@ FLOORS = (
     ("mailbox",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "score", "filters", "strength", "keys", "child", "atomic", "errors", "runtime", "loops"),
+    ("text", "scope", "score", "filters", "keys", "child", "atomic", "errors", "runtime", "loops"),
 )
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (
@@ -81,7 +81,7 @@ VENDORS = {
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },
     "httpcore": {"gateway/internet/reach.py"},
-    "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
+    "prompt_toolkit": {"channels/console.py", "channels/console_complete.py"},
     "prometheus_client": {"gateway/metrics.py"},
     "selectolax": {"gateway/reading/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
@@ -103,8 +103,8 @@ VENDORS = {
         "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
-    "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},
-    "markdown_it": {"channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
+    "markupsafe": {"gateway/page/site.py"},
+    "markdown_it": {"channels/markup.py", "gateway/page/site.py", "memory/transfer/formats/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
     "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},

@@ -193,11 +193,11 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
 
 
 async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Diagnosis]:
-    from memory.store.postgres import standing  # an extra, which answers here
+    from memory.store.postgres import database
     from memory.store.postgres.database import CONNECTIONS, look
 
     address = config.settings.database_url.get_secret_value()
-    found = await look(address, path, standing.deployment)
+    found = await look(address, path, database.deployment)
     if found is None or found.server is None:
         yield Diagnosis(name, "ok", "the PostgreSQL server answers; the store is not made yet")
         return

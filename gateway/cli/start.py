@@ -19,7 +19,7 @@ from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, fail
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config
-    from gateway.config.pace import WorkPace
+    from gateway.config.settings import WorkPace
     from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
@@ -48,7 +48,7 @@ def loaded(config_path: Path | None) -> Config:
 
 def pace() -> WorkPace:
     """Returns the pace that a program calling the command line set; outside of commands, the default."""
-    from gateway.config.pace import WorkPace
+    from gateway.config.settings import WorkPace
 
     context = click.get_current_context(silent=True)
     return (context and context.find_object(WorkPace)) or WorkPace()

@@ -13,7 +13,8 @@ import asyncio
 import re
 import sys
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -24,9 +25,9 @@ import structlog
 from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
+from channels.slots import Slots
 from gateway.reading.apart import read_apart
 from gateway.reading.plain_text import decoded
-from gateway.reading.shares import Shares
 from memory.store.attachments import Attached, AttachedState
 
 log = structlog.get_logger(__name__)
@@ -335,3 +336,17 @@ def _harmless(char: str) -> str:
         return ")"
     # The joiner stays: families and flags of emoji are made with it.
     return " " if category[0] in "CZ" and char != "\u200d" else char
+
+
+class Shares:
+    """The places, of which `places` can be taken at a time."""
+
+    def __init__(self, places: int) -> None:
+        self._each = max(1, places // 2)
+        self._slots = Slots(places, self._next)
+
+    def place(self, who: str) -> AbstractAsyncContextManager[None]:
+        return self._slots.slot(who)
+
+    def _next(self, waiting: Collection[str]) -> str | None:
+        return next((who for who in waiting if self._slots.held[who] < self._each), None)

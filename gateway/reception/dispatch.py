@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, privacy, reminder_orders, reminders, table
+from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.forget import offered
 from gateway.commands.people import LINK
@@ -164,7 +164,7 @@ class Dispatch:
         orders = (
             served.offline
             and (asked is None or asked.kind in ("topic", "undo"))
-            and (reminded or reminder_orders.may_order(inbound.text))
+            and (reminded or reminders.may_order(inbound.text))
         )
         if asked is None and not (replied or wished or orders):
             return served.offline and await self._guessed(waiting)

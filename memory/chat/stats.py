@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from memory.context import Context, confined, in_read, reads, sees
-from memory.jobs import refusals, runs
+from memory.jobs import asking, runs
 from memory.jobs.runs import Run
 from memory.learn import extractions
 from memory.learn.extractions import ReadingState
@@ -195,7 +195,7 @@ class Stats:
             set_aside=0
             if self._database.damage
             else await self._database.read(
-                lambda reader: refusals.count_set_aside(reader) + extractions.count_parked(reader)
+                lambda reader: asking.count_set_aside(reader) + extractions.count_parked(reader)
             ),
         )
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from agents import budget, calls, output, prompt, tools
 from agents.offline import question
 from agents.offline.speech import speech
-from agents.providers import events, quirks
+from agents.providers import adapter, quirks
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
 from gateway.api import tellings
@@ -26,6 +26,7 @@ from gateway.commands import call, keys, plain, table
 from gateway.internet.addresses import is_named
 from gateway.pipeline import policy
 from gateway.reading import attachments, plain_text
+from gateway.reception import intake
 from gateway.wording import texts as answers
 from languages import LANGUAGES
 from memory import filters
@@ -36,19 +37,7 @@ from memory.learn import answer, entities, extract, grounding
 from memory.learn.offline import appointments, changes, intents, patterns
 from memory.recall import query
 from memory.reminders import orders
-from memory.text import (
-    guard,
-    language,
-    likeness,
-    links,
-    occasion_words,
-    sentences,
-    shortened,
-    simplified,
-    things,
-    words,
-    zones,
-)
+from memory.text import guard, language, likeness, links, occasion_words, sentences, simplified, things, words, zones
 from memory.text.secrets import folding, likely, redact, repeated
 from memory.text.times import calendar, clock, phrases, rules, spans, tables
 
@@ -97,7 +86,7 @@ def _fed(text: str, offered: Sequence[str] = ()) -> None:
 
 
 def _streamed(text: str) -> None:
-    reading = events.Events()
+    reading = adapter.Events()
     for line in ("data:" + text.replace("\n", "\ndata:")).encode("utf-8", "replace").split(b"\n"):
         for _ in reading.add(line):
             pass
@@ -156,8 +145,8 @@ READERS: Final = (
         read=lambda text: sentences.beginning(text, lambda some: len(some) < len(text) - 100),
     ),
     Reader(
-        name="memory.text.shortened.kept",
-        read=lambda text: shortened.kept(text * 4, MESSAGE, clean=guard.clean, redact=str),
+        name="gateway.reception.intake.as_kept",
+        read=lambda text: intake.as_kept(text * 4, MESSAGE, clean=guard.clean, redact=str),
     ),
     Reader(name="memory.text.simplified.simplified", read=simplified.simplified),
     Reader(name="memory.text.words.tokens", read=words.tokens),
@@ -255,7 +244,7 @@ READERS: Final = (
     Reader(name="agents.calls.arguments_in", read=calls.arguments_in),
     Reader(name="agents.calls.as_json", read=lambda text: calls.as_json("{" + text)),
     Reader(name="agents.calls.tool_named", read=lambda text: calls.tool_named(text, ("find", "forget_all"))),
-    Reader(name="agents.providers.events.Events.add", read=_streamed),
+    Reader(name="agents.providers.adapter.Events.add", read=_streamed),
     Reader(name="agents.providers.errors.Refusal.parse", read=_refused),
     Reader(name="agents.calls.calls_in", read=calls.calls_in),
     Reader(name="agents.calls.pythonic", read=calls.pythonic),

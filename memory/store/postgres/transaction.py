@@ -15,7 +15,7 @@ import psycopg
 
 from memory.scope import Scope
 from memory.store.database import Parameter, Reader, Row, Transaction, in_transaction
-from memory.store.postgres import ids, schema, walls, watching
+from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.connection import NoNumbers
 from memory.store.postgres.dialect import Translation, translated
 from memory.store.sealing import Seal
@@ -66,7 +66,7 @@ class PostgresReader(Reader):
             self._wanted = before
 
     def given_ids(self) -> dict[str, int]:
-        return ids.given(self)
+        return {row["name"]: row["last"] for row in self.all(_SEQUENCES) if row["last"] is not None}
 
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
         self._raise_wall()
@@ -107,7 +107,10 @@ class PostgresTransaction(PostgresReader, Transaction):
         self._changes += max(cursor.rowcount, 0)
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        ids.go_on(self, given)
+        for row in self.all(_SEQUENCES):
+            last = max(given.get(row["name"], 0), self.number(f"select coalesce(max(id), 0) from {row['name']}"))
+            if last > (row["last"] or 0):
+                self.all("select setval(?::regclass, ?)", (row["sequence"], last))
 
     def watch(self) -> None:
         watching.watch(self)
@@ -251,3 +254,11 @@ def _bound(value: Parameter, *, listed: bool) -> Any:
         return value
     # An empty list has no type, but the functions that go through a list are chosen by its type.
     return list(value) or (NoNumbers() if listed else [])
+
+
+_SEQUENCES: Final = (
+    "select name, sequence, pg_sequence_last_value(sequence) as last from (select c.relname::text as name,"
+    " pg_get_serial_sequence(quote_ident(c.relname), 'id')::regclass as sequence from pg_class c"
+    " join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.attidentity <> ''"
+    " where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace) s"
+)

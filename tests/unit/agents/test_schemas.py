@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.providers.schemas import plain
+from agents.providers.quirks import plain_schema
 from tests.kit.tables import each_row
 
 NAMES = st.sampled_from(
@@ -27,7 +27,7 @@ KEYWORDS = {"type", "description", "enum", "properties", "required", "items"}
 def argument(described: dict[str, Any], **more: Any) -> Any:
     """The plain form of the only argument of a tool."""
     schema = {"type": "object", "properties": {"a": described}, "required": ["a"], **more}
-    return plain(schema)["properties"]["a"]
+    return plain_schema(schema)["properties"]["a"]
 
 
 @each_row(
@@ -60,8 +60,8 @@ def test_a_schema_that_holds_itself_ends() -> None:
 
 @given(st.dictionaries(NAMES, VALUES, max_size=6))
 def test_whatever_a_server_of_tools_describes_becomes_a_plain_object(schema: dict[str, Any]) -> None:
-    described = plain(schema)
-    assert described["type"] == "object" and plain(described) == described
+    described = plain_schema(schema)
+    assert described["type"] == "object" and plain_schema(described) == described
     waiting: list[dict[str, Any]] = [described]
     while waiting:
         one = waiting.pop()

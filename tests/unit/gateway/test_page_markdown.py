@@ -7,7 +7,7 @@ import time
 import pytest
 
 from channels import markup
-from gateway.page.markdown import rendered
+from gateway.page.site import rendered
 
 
 @pytest.mark.parametrize(

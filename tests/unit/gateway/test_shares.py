@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reading.shares import Shares
+from gateway.reading.attachments import Shares
 from tests.kit.patience import settle
 
 

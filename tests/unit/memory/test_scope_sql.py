@@ -130,8 +130,6 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/moving.py:count": (1, "a count of a whole table that is carried over"),
     "store/moving.py:page": (1, "rows of a table on their way to another engine, all of them"),
     "store/moving.py:used": (1, "whether anything is in a store"),
-    "store/sqlite/ids.py:go_on": (1, "the highest id"),
-    "store/postgres/ids.py:go_on": (1, "the highest id"),
     "store/postgres/watching.py:watch": (1, "an empty copy of a table, for its types"),
     "store/job_watch.py:names": (1, "ids and types of names that a job has made or typed"),
     "store/job_watch.py:rows": (1, _UNDONE),
@@ -149,7 +147,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "jobs/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
     "jobs/style.py:_owners": (1, "ids of owners only, of those who have told an agent how to answer them"),
     "jobs/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
-    "jobs/refusals.py:note": (
+    "jobs/asking.py:note": (
         1,
         "numbers of refusals of memories that a scope's own read has named; no words come out",
     ),
