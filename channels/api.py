@@ -58,7 +58,6 @@ class ApiReply:
         return "\n\n".join([*self._rows.values(), *([self._growing] if self._growing else []), *beside.values()])
 
     def grow(self, text: str) -> None:
-        """Takes the whole answer so far."""
         self._growing = text
         self._tell()
 
@@ -105,8 +104,6 @@ class ApiReply:
 
 
 class ApiChannel(Channel):
-    """The channel of all programs."""
-
     id = API
     platform = API
     capabilities = Capabilities(

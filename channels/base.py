@@ -395,7 +395,6 @@ class Host(Protocol):
         return ()
 
     def admins(self, channel: str) -> Sequence[str]:
-        """Returns the user ids of a channel's admins."""
         return ()
 
     async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
@@ -461,7 +460,6 @@ class Channel(Protocol):
         return place.channel == self.id
 
     def health(self) -> Health:
-        """Returns the state of the channel; by default without any trouble."""
         return Health()
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:

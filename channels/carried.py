@@ -17,7 +17,6 @@ _KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", 
 
 
 def carrying(name: str, media_type: str, data: bytes | memoryview) -> Attachment:
-    """Returns an attachment that holds its bytes."""
     kind = _KINDS.get(media_type.partition("/")[0], "file")
     reference = _BYTES + base64.b64encode(data).decode("ascii")
     return Attachment(kind=kind, name=name, media_type=media_type, size=len(data), reference=reference)

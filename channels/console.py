@@ -344,7 +344,6 @@ class ConsoleChannel(Channel):
             self._above_prompt = None
 
     async def _completed(self, host: Host, session: PromptSession[str], text: str) -> str:
-        """Returns a command completed by what the person types in, or as it is if it lacks nothing."""
         form = await host.form(self._inbound(text))
         if form is None:
             return text
@@ -374,7 +373,6 @@ class ConsoleChannel(Channel):
             output.flush()
 
     def _wait(self) -> None:
-        """Shows that an answer is being made, unless some of it is there already."""
         if self._open is None:
             self._text.wait()
 

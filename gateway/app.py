@@ -448,7 +448,6 @@ async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Ser
 
 
 async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
-    """Returns the sources of an agent's tools that are not ours; nothing is started yet."""
     sources: list[ToolSource] = []
     if spec.own_tools:
         seconds = spec.turn.call_seconds

@@ -49,8 +49,6 @@ async def connections() -> AsyncIterator[Client]:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Shared by the models of all agents: connections, the state of their servers, and the quirks learned of them."""
-
     client: Client
     servers: Servers
     learned: Learned = field(default_factory=dict)
@@ -89,7 +87,6 @@ class Models:
 
 
 def answering_agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
-    """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
     if all(model.provider == "offline" for model in spec.models):
         # It never fails, so it needs no retries.
         offline = OfflineProvider(tokens, simplified, parts)

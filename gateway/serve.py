@@ -111,8 +111,6 @@ async def serve(
 
 
 class _Process:
-    """The parts of a process that serves, and its report on them. `channels` changes when bots are taken in or out."""
-
     def __init__(
         self,
         config: Config,
@@ -489,8 +487,6 @@ def _untold(error: Exception) -> str:
 
 
 class _Files:
-    """Notices when the process can open no more files and connections."""
-
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._refused: float | None = None

@@ -264,7 +264,6 @@ class Oversight:
         )
 
     async def _rank(self, context: Context, channel: str, reference: str, query: str) -> list[int]:
-        """Returns the ids of the memories that answer a query, best first."""
         view = await self._database.read(lambda reader: _view_of(reader, channel, reference))
         scores: dict[int, float] = {}
         for scope in () if view is None else view.scopes:

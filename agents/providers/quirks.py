@@ -364,7 +364,7 @@ def _plain(schema: object, root: Mapping[str, Any], depth: int, room: Iterator[i
     if kind == "object" and isinstance(properties, Mapping):
         described["properties"] = {name: _plain(inner, root, depth + 1, room) for name, inner in properties.items()}
         required = whole.get("required")
-        named = [name for name in required if name in properties] if isinstance(required, list) else []
+        named = [name for name in properties if name in required] if isinstance(required, list) else []
         if named:
             described["required"] = named
     return described

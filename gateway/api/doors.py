@@ -65,8 +65,6 @@ _Handler: TypeAlias = Callable[[Knock], Awaitable[web.StreamResponse]]
 
 
 class Doors:
-    """All doors together: `takes` recognises their paths, `enter` lets requests in."""
-
     def __init__(
         self,
         settings: ApiSettings,

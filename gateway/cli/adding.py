@@ -94,8 +94,6 @@ async def pair(
 
 
 class _Setup(Host):
-    """The host of a bot that nobody may talk to yet."""
-
     def __init__(self, channel: Channel, code: str, texts: dict[str, str]) -> None:
         self._channel = channel
         self._code = code

@@ -218,7 +218,6 @@ def processes(name: str, found: Deployment) -> Diagnosis:
 
 
 def connections(name: str, server: ServerState, *, processes: int, each: int) -> Diagnosis:
-    """Judges whether `processes` processes and one more may connect, with `each` connections for each."""
     about, needed = f"{name}: connections", each * (processes + 1)
     text = f"{processes} processes and one more to replace another need {needed}, {server.most_connections} are allowed"
     if each * processes > server.most_connections:

@@ -450,7 +450,6 @@ def _decoded(data: bytes) -> str:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Returns whether a file under the name of a note is an archive, a picture or the like."""
     return b"\0" in data[:8_000] and decoded(data, chars=8_000) is None
 
 

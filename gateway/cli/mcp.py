@@ -59,7 +59,6 @@ class StdioProxy:
         self._version = ""
 
     def passed(self, line: str) -> Iterator[str]:
-        """Yields the answer to a message, if it has one."""
         try:
             message = json.loads(line)
         except ValueError:

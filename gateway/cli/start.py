@@ -81,7 +81,6 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
 
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[Roster]:
-    """Sets up the logs and opens the databases, for a command that works without channels."""
     from gateway import app
 
     set_up_logs(config)

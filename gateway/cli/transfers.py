@@ -115,7 +115,6 @@ def export(
 
 @contextmanager
 def _transferring() -> Iterator[None]:
-    """Reports an error in an import or export, and ends with its code."""
     with ending(stopped="Stopped. Finished work is kept. Run the same command to continue."):
         try:
             yield

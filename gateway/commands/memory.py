@@ -69,7 +69,6 @@ async def _history(call: Call, short_id: str) -> None:
 
 
 async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: Mapping[str, object]) -> None:
-    """Pins, unpins or confirms a memory, and says so; under the memory itself if its button was pressed there."""
 
     def mark(edits: Edits) -> Asking:
         memory: Memory = typed(edits, action, id=short_id, **arguments)
@@ -227,7 +226,6 @@ async def _export(call: Call, rest: str) -> None:
 
 
 async def why_of(call: Call) -> None:
-    """Answers /why: shows what went into a reply, or with a memory's id where the memory comes from."""
     if _ID.fullmatch(call.arguments.strip()):
         await _show(call, call.arguments.strip())
     else:

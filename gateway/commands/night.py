@@ -155,7 +155,6 @@ def _named(call: Call, run: Run) -> dict[str, object]:
 
 
 def _lines(call: Call, changes: Sequence[Change], page: int, command: str) -> list[str]:
-    """Returns a page of the changes as lines, and a line with the command that shows the next one."""
     page = min(page, max(1, -(-len(changes) // _CHANGES)))
     lines = [_change(call, change) for change in changes[(page - 1) * _CHANGES : page * _CHANGES]]
     return lines + _more(call, f"{command} {page + 1}" if len(changes) > page * _CHANGES else "")
@@ -166,7 +165,6 @@ def _more(call: Call, command: str) -> list[str]:
 
 
 def _paged(typed: str) -> tuple[str, int]:
-    """Returns what was typed before the number of a page, and that number, 1 if there is none."""
     named, _, page = typed.rpartition(" ")
     is_page = named and page.isascii() and page.isdecimal() and len(page) < 6
     return (named.strip(), max(1, int(page))) if is_page else (typed, 1)

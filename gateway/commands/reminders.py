@@ -117,7 +117,6 @@ def _unfit(call: Call, text: str) -> str:
 
 
 async def answer_when(call: Call, question: Question, taken: str) -> None:
-    """Takes the time that was asked for; asks again unless it can be read surely."""
     reminder_id = int(json.loads(question.payload)["reminder"])
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 

@@ -221,8 +221,6 @@ _ROUTES = ("people", "threads", "chats", "channels")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A file that was read, and its content."""
-
     file: Path
     document: Document
 
@@ -237,8 +235,6 @@ class _Agent:
 
 
 class _Loader:
-    """The files of one configuration while they are read, with the problems met so far."""
-
     def __init__(self, *, folder: Path, env: Mapping[str, str], home: Path) -> None:
         self._folder = folder
         self._home = home
@@ -482,7 +478,6 @@ class _Loader:
             self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
 
     def _sound(self, option: str) -> bool:
-        """Returns whether a top-level option is correct or absent, so that it can be checked further."""
         if self._main is None:
             return True
         data = self._main.document.data
@@ -511,7 +506,6 @@ class _Loader:
         return _Read(file=file, document=document)
 
     def _drop_retired(self, read: _Read, retired: Mapping[str, Retired]) -> None:
-        """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
         for path, row, value, todo in dropped(read.document.data, retired):
             if row.wants_less(value) and not (path == ("agents_dir",) and self._holds_agents(value)):
                 message = f"is no longer an option, and what it says would not hold. {row.instead.rstrip('.')}"

@@ -66,8 +66,6 @@ class Admission:
 
 
 class Door(Protocol):
-    """Answers the requests to some paths."""
-
     def takes(self, path: str) -> bool:
         """Returns whether a path is behind this door."""
 
@@ -142,8 +140,6 @@ class _Shared(Generic[_T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Health:
-    """The pages about the process itself."""
-
     report: _Shared[Report]
     hearing: Callable[[], bool]
     metrics: _Shared[bytes] | None
@@ -270,7 +266,6 @@ class _Server:
         return next((each for each in self._doors() if each.takes(path)), None)
 
     async def _failed(self, request: web.BaseRequest, status: int, error_id: str = "") -> web.StreamResponse:
-        """Returns an answer that says what happened and what to do, in the shape of the door of the path."""
         door = None if self._health.takes(request.path) else self._door(request.path)
         try:
             if door is not None:
@@ -282,7 +277,6 @@ class _Server:
 
 
 def in_words(texts: Texts, status: int, error_id: str = "") -> str:
-    """Returns what a status of the server itself means for whoever asked, and what they can do."""
     return texts("page.nothing_here" if status == 404 else f"http.{status}", id=error_id)
 
 

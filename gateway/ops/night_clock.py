@@ -162,7 +162,6 @@ class Worker:
     """Runs the night jobs of one store. `work` is its main loop; call `wake` when something may be due."""
 
     def __init__(self, memory: Service, agents: Sequence[Timetable], *, now: Callable[[], int]) -> None:
-        """`now` gives milliseconds UTC."""
         self.agents = tuple(agents)
         self._memory = memory
         self._now = now
@@ -218,7 +217,6 @@ class Worker:
 
     @asynccontextmanager
     async def _duty(self) -> AsyncIterator[None]:
-        """Does the work of the night while the block runs, as no other process does."""
         async with AsyncExitStack() as stack:
             async with beside([self._hand_on()]):
                 await stack.enter_async_context(self._memory.loops.by_one("night"))
@@ -256,7 +254,6 @@ class Worker:
         return 60.0 * _LOOKS
 
     def _asked_elsewhere(self, told: str) -> None:
-        """Queues a run that another process was asked for, if this one does the work of the night."""
         wanted = json.loads(told)
         if self._on_duty and any(one.agent == wanted["agent"] for one in self.agents):
             self._asked.append(_Wanted(agent=wanted["agent"], job=wanted["job"], period=wanted["period"]))
@@ -332,7 +329,6 @@ class Worker:
 
 
 def planned(agent: Timetable, names: Sequence[str], *, now: int) -> list[Planned]:
-    """Returns the next run of each of these jobs for an agent, as of `now`, milliseconds UTC."""
     return [
         Planned(agent=agent.agent, job=name, at=None if job is None else following(job, agent.zone, now).at)
         for name in names

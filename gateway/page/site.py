@@ -164,7 +164,6 @@ class Site:
 
     @cached_property
     def templates(self) -> jinja2.Environment:
-        """The templates, in which every value is escaped."""
         made = jinja2.Environment(
             loader=jinja2.PackageLoader("gateway.page"),
             autoescape=True,

@@ -160,7 +160,6 @@ class Attachments:
     async def _fetched(
         self, channel: Channel, inbound: Inbound, attachment: Attachment, *, limit: int, until: float
     ) -> tuple[bytes, str]:
-        """Returns the bytes, and the reason if there are none."""
         if limit <= 0:
             return b"", "too_large"
         try:
@@ -247,7 +246,6 @@ def label(attached: Attached) -> str:
 
 
 def own_words(text: str) -> str:
-    """Returns a message of the history without the labels of its attachments: what its author has said."""
     return _LABEL.sub("", text).strip()
 
 
@@ -339,8 +337,6 @@ def _harmless(char: str) -> str:
 
 
 class Shares:
-    """The places, of which `places` can be taken at a time."""
-
     def __init__(self, places: int) -> None:
         self._each = max(1, places // 2)
         self._slots = Slots(places, self._next)

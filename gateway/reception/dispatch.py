@@ -67,8 +67,6 @@ class Speakers:
 
 
 class Dispatch:
-    """Finds and calls the handler of a message that is not for the model."""
-
     def __init__(
         self,
         *,
@@ -274,7 +272,6 @@ class Dispatch:
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:
-        """Answers again the messages that were put into a turn of their own."""
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
         where, who = where_said(inbound, served.spec), who_said(inbound)
         # Text after the command is not a message.

@@ -221,7 +221,6 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 
 
 def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[str]:
-    """Returns the tags of the most memories."""
     known = filtered.known_tags(reader, scope)
     return sorted(known, key=lambda tag: -known[tag])[:limit]
 

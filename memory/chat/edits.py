@@ -318,7 +318,6 @@ class Edits:
         return questions.ask(self._tx, self._now, session, asker, purpose, payload, choices=choices, preset=preset)
 
     def purge_dead(self, channel: str) -> int:
-        """Deletes undelivered messages of a channel (as in session keys). Returns their number."""
         return outbox.purge(self._tx, channel)
 
     def retry_dead(self, channel: str, outbox_id: int) -> str | None:

@@ -11,8 +11,6 @@ from memory.store.questions import OpenQuestion, Question
 
 
 class OpenQuestions(StorePart):
-    """The questions of one store (`Service.questions`)."""
-
     @in_read
     def before(self, reader: Reader, where: Where, who: Who) -> tuple[Question | None, bool]:
         """Returns the question that is open to this person in this place, and whether the bot spoke of a reminder

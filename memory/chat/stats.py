@@ -154,8 +154,6 @@ def _stats(reader: Reader, scope: Scope) -> ScopeStats:
 
 
 class Stats:
-    """The figures of one store (`Service.stats`)."""
-
     def __init__(
         self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
     ) -> None:
@@ -339,7 +337,6 @@ def _used_on(day: date, rows: Sequence[Row]) -> UsedDay:
 def _answers_since(
     reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
 ) -> Taken:
-    """Returns the usage of an agent's answers since a time: those to some people, in a chat, or all."""
     whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
     where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
     row = reader.one(

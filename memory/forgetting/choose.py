@@ -294,7 +294,6 @@ def _told_last(reader: Reader, asker: Asker) -> Selection | None:
 
 
 def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> Selection:
-    """Returns messages with all memories from them that the person may have erased."""
     may = may_erase(reader, asker)
     taught = lineage.taught_by(reader, asker.scope, message_ids)
     return Selection(
@@ -370,7 +369,6 @@ def _naming(reader: Reader, asker: Asker, asked: Filters) -> tuple[list[int], li
 
 
 def _answers(reader: Reader, asker: Asker) -> dict[int, str]:
-    """Returns the bot's answers to this person here, with their tool calls, by id."""
     sessions = forgettable.sessions_of(reader, scopes.places(reader, asker.scope.owners), [])
     owners = governed(reader, asker)
     return {
@@ -410,8 +408,6 @@ def _held(
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of a request, what a search for them has found, and the facts that they state."""
-
     said: str
     terms: Set[str]
     found: Sequence[int]

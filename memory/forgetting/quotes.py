@@ -46,7 +46,6 @@ class Quotes:
                 pieces.setdefault(text[at : at + size], []).append(text)
 
     def stand_in(self, text: str, *, whole_words: bool = False) -> bool:
-        """Returns whether any of the texts stands in `text`; with `whole_words`, not as a part of a word or number."""
         folded = text.casefold()
         return any(not whole_words or _is_apart(folded, found) for found in self._found(folded))
 

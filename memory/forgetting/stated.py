@@ -49,7 +49,6 @@ def bare(words: str) -> str:
 
 
 def stated(*requests: str) -> list[Disclosure]:
-    """Returns the facts that the first of these requests states that states any."""
     for request in requests:
         for clause in _clauses(request) if len(request) <= _LONGEST else ():
             if found := patterns.extract(clause, today=date.min.replace(year=1970)):

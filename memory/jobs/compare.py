@@ -210,7 +210,6 @@ def _settle(
 
 
 def _in_open_pairs(reader: Reader, scope: Scope, pairs: Sequence[FactPair]) -> set[int]:
-    """Returns the facts of pairs without a kept comparison, although both facts hold."""
     ids = {one for pair in pairs for one in (pair.older, pair.newer)}
     holding = {memory.id for memory in memories.by_ids(reader, scope, sorted(ids)) if memory.live}
     compared = comparisons.known(reader, ids)

@@ -51,7 +51,6 @@ def known(reader: Reader, memory_ids: Collection[int]) -> set[frozenset[int]]:
 
 
 def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int, Why]]:
-    """Returns the replacement and its reason for each of these facts that a comparison ended, by the fact's id."""
     rows = reader.all(
         "select older_id, newer_id, why from comparisons where verdict = 'replaces'"
         " and older_id in (select value from json_each(?))",

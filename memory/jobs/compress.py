@@ -73,8 +73,6 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A fact that was read from events: its draft, the events, the facts it replaces, and the names in it."""
-
     draft: Draft
     events: tuple[Memory, ...]
     replaces: tuple[int, ...]
@@ -221,7 +219,6 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
 
 
 def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Memory]) -> set[int]:
-    """Returns the events that may still be learned from as they were shown."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return set()
     ids = {event.id for event in events}.intersection(_uncompressed(reader, scope, before=night.day))

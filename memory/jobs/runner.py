@@ -272,7 +272,6 @@ class Jobs:
 
     @in_read
     def mine(self, reader: Reader, context: Context, *, limit: int) -> list[OwnerResult]:
-        """Returns the runs that visibly changed the asker's rows, newest first."""
         scope = confined(reader, context).scope
         found: list[OwnerResult] = []
         for offset in count(0, limit):

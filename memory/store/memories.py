@@ -163,7 +163,6 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
 
 
 def tag_list(tags: Iterable[str]) -> str:
-    """Returns the value of the column of tags."""
     return json.dumps(list(dict.fromkeys(tags))[: keys.TAGS_LIMIT], ensure_ascii=False)
 
 

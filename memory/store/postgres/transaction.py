@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 
 class PostgresReader(Reader):
-    """A connection inside a read or write transaction."""
-
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None, *, begins: bytes = b"") -> None:
         """Wraps a connection. A transaction that has not begun yet `begins` with this statement and the first wall."""
         self._connection = connection
@@ -86,8 +84,6 @@ class PostgresReader(Reader):
 
 
 class PostgresTransaction(PostgresReader, Transaction):
-    """The writer inside its transaction."""
-
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal) -> None:
         super().__init__(connection, seal)
         self._changes = 0
@@ -210,8 +206,6 @@ def asked_once(connection: psycopg.Connection[Row], act: Callable[[Reader], T], 
 
 
 class _SingleReader(PostgresReader):
-    """A connection for a single query outside a transaction."""
-
     def _raise_wall(self) -> None:
         assert self._wanted == self._wall, "a second statement or a wall needs a transaction"
         self._wall = ()  # never equal to a wanted wall

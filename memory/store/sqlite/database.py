@@ -119,8 +119,6 @@ def _bound(parameters: Sequence[Parameter]) -> list[Value]:
 
 
 class SqliteReader(Reader):
-    """A connection inside a read or write transaction."""
-
     def __init__(self, connection: sqlite3.Connection, seal: Seal | None = None) -> None:
         self._connection = connection
         self._seal = seal
@@ -142,8 +140,6 @@ class SqliteReader(Reader):
 
 
 class SqliteTransaction(SqliteReader, Transaction):
-    """The writer inside its transaction."""
-
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._connection.execute(_prepared_once(sql), _bound(parameters))
 

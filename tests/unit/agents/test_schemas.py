@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.providers.quirks import plain_schema
@@ -58,6 +58,7 @@ def test_a_schema_that_holds_itself_ends() -> None:
     assert argument({"$ref": "#/$defs/Loop"}, **{"$defs": {"Loop": {"$ref": "#/$defs/Loop"}}}) == {"type": "string"}
 
 
+@example({"properties": {"a": {}}, "required": [[]]})
 @given(st.dictionaries(NAMES, VALUES, max_size=6))
 def test_whatever_a_server_of_tools_describes_becomes_a_plain_object(schema: dict[str, Any]) -> None:
     described = plain_schema(schema)
