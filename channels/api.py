@@ -24,8 +24,8 @@ from channels.base import (
     NotTaken,
     Outbound,
     Place,
+    carried,
 )
-from channels.carried import carried
 
 #: The channel's id, which is also the name of its platform.
 API: Final = "api"

@@ -32,8 +32,8 @@ from channels.base import (
     Outbound,
     Place,
     TooLarge,
+    carried,
 )
-from channels.carried import carried
 
 log = structlog.get_logger(__name__)
 

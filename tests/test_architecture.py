@@ -56,7 +56,7 @@ GATEWAY_FLOORS = (
 #: The modules of the other grounds that gateway may use outside its composition root, and those of memory it may not:
 #: there are transactions.
 FACES = {
-    "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
+    "channels.api", "channels.base", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
@@ -99,7 +99,7 @@ VENDORS = {
     "discord": {"channels/discord/gateway.py"},
     "pypdf": {"gateway/reading/pdf.py"},
     "aiohttp": {
-        "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
+        "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/api/doors.py", "gateway/api/tools.py",
         "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
@@ -109,8 +109,8 @@ VENDORS = {
     "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/exits.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/start.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
+        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/remote.py", "agents/toolservers/session.py", "gateway/api/tools.py"},

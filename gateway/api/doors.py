@@ -29,8 +29,7 @@ from gateway.api.tools import ToolDoor
 from gateway.api.wire import JSON, Answering, ApiAnswer, Asked, Form, asked, failed
 from gateway.config.settings import ApiSettings
 from gateway.ops.connections import ALWAYS
-from gateway.ops.http import Admission, crashed, in_words
-from gateway.ops.origins import asks_us, comes_from
+from gateway.ops.http import Admission, asks_us, comes_from, crashed, in_words
 from gateway.pipeline.limits import Buckets
 from gateway.wording.texts import Texts
 from memory.errors import StorageError

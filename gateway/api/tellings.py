@@ -18,8 +18,7 @@ from typing import Final
 
 from agents.llm import ChatMessage
 from channels.api import API
-from channels.base import Attachment, Place
-from channels.carried import carrying
+from channels.base import Attachment, Place, carrying
 from gateway.api.callers import agent_in, conversation_named, digest, thread_of
 from gateway.api.wire import Asked
 from memory.mailbox.mailbox import Mailbox

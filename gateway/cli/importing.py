@@ -17,7 +17,7 @@ from typing import Final
 from agents import plugins
 from channels.base import Place
 from channels.ids import FORMATS
-from gateway.cli.exits import Unusable
+from gateway.cli.start import Unusable
 from gateway.config.loading import Config
 from gateway.reading.plain_text import decoded
 from memory.context import Context

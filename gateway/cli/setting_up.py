@@ -24,8 +24,8 @@ from pydantic import SecretStr, ValidationError
 from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli import notes, offer
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import language, texts
+from gateway.cli.start import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, load, reference
 from gateway.config.setup import keep_token, short_config, use_model
 from languages import Language

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_CANTCREAT, ending, fail, progress
-from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
+from gateway.cli.start import AGENT, CONFIG, EX_CANTCREAT, ending, fail, loaded, opened, progress, set_up_logs
 
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted

@@ -30,8 +30,7 @@ from channels.markup import is_costly
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.health import Report
-from gateway.ops.http import Admission, in_words
-from gateway.ops.origins import asks_us, authority_of, comes_from
+from gateway.ops.http import Admission, asks_us, authority_of, comes_from, in_words
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
 from gateway.wording.texts import CATALOGUE, Texts, spoken

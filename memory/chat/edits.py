@@ -20,8 +20,8 @@ from memory.context import Context
 from memory.errors import NotCurrent, NotFound, NotWished, NotYours, TooManyTags, UnfitTags
 from memory.forgetting import blanking, choose, erase
 from memory.forgetting.choose import Asker
-from memory.jobs import comparisons, style
-from memory.jobs.comparisons import DoubtAnswer, FactPair
+from memory.jobs import compare, style
+from memory.jobs.compare import DoubtAnswer, FactPair
 from memory.learn import extract, extractions, keep
 from memory.mailbox import outbox
 from memory.people.keyring import Keyring
@@ -167,7 +167,7 @@ class Edits:
         if not questions.settle(self._tx, question.id, taken):
             return doubt, False
         pair = FactPair(older=doubt.older.id, newer=doubt.newer.id)
-        comparisons.answered(self._tx, pair, taken)
+        compare.answered(self._tx, pair, taken)
         held = [one for one in (doubt.older, doubt.newer) if taken == "both" or one == getattr(doubt, taken)]
         for one in held:
             memories.confirm(self._tx, one.id, at=self._now)

@@ -25,9 +25,9 @@ import structlog
 from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs import asking, compare, comparisons, compress, decay, enrich, journal, merge, reflect, runs, style
+from memory.jobs import asking, compare, compress, decay, enrich, journal, merge, reflect, runs, style
 from memory.jobs.base import FIGURES, Job, Night, Step, night_of
-from memory.jobs.comparisons import Why
+from memory.jobs.compare import Why
 from memory.jobs.journal import Journal
 from memory.jobs.runs import OwnerResult, Run, RunEnd
 from memory.learn.agents import Agents
@@ -619,7 +619,7 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
         for row in done.made
         if row in shown
     ]
-    ended = comparisons.replaced(reader, list(changed))
+    ended = compare.replaced(reader, list(changed))
     for row, of in changed.items():
         if row in shown:
             newer, why = ended.get(row, (None, None))

@@ -31,7 +31,7 @@ from gateway.wording import texts as answers
 from languages import LANGUAGES
 from memory import filters
 from memory.errors import MemoryFault
-from memory.forgetting import quotes
+from memory.forgetting import plan
 from memory.keys import normalise_key
 from memory.learn import answer, entities, extract, grounding
 from memory.learn.offline import appointments, changes, intents, patterns
@@ -213,7 +213,7 @@ READERS: Final = (
     Reader(name="memory.learn.extract.value_of", read=lambda text: extract.value_of(text, _DAY), seconds=1.0),
     *(Reader(name=f"memory.reminders.orders.read:{code}", read=partial(_orders, code=code)) for code in ("en", "zh")),
     Reader(name="memory.keys.normalise_key", read=normalise_key),
-    Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
+    Reader(name="memory.forgetting.plan.is_telling", read=plan.is_telling),
     Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(

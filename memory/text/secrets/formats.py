@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from memory.text.secrets.folding import folded
-from memory.text.secrets.vocabulary import any_of, data, words
+from memory.text.secrets.folding import any_of, data, folded, words
 
 _DATA = data("formats.yaml")
 

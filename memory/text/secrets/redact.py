@@ -19,9 +19,8 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from memory.text.secrets import announced, formats, shapes
-from memory.text.secrets.folding import BARRIER, folded_with_places
+from memory.text.secrets.folding import BARRIER, folded_with_places, tree
 from memory.text.secrets.likely import likely
-from memory.text.secrets.vocabulary import tree
 
 #: Looks paid for one text, and the extra costs of a look behind a word and of a find. A thousand secrets fit.
 _STOCK: Final = 14_000

@@ -11,10 +11,9 @@ from functools import cache
 from typing import Final
 from unicodedata import normalize
 
-from memory.text.secrets.folding import folded
+from memory.text.secrets.folding import any_of, data, folded, pattern
 from memory.text.secrets.formats import Span
 from memory.text.secrets.values import stands_out
-from memory.text.secrets.vocabulary import any_of, data, pattern
 
 _BASE58: Final = "[1-9A-HJ-NP-Za-km-z]"
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, SecretStr
 from agents.spec import AgentSpec
 from agents.tools import installed
 from gateway.__main__ import main
-from gateway.cli.exits import EX_CONFIG
+from gateway.cli.start import EX_CONFIG
 from gateway.config import loading
 from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
