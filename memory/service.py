@@ -16,9 +16,9 @@ import structlog
 from memory.browse.browse import Browse
 from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
+from memory.chat.edits import EditRequests
 from memory.chat.identities import Identities, OpenQuestions
 from memory.chat.outside_calls import OutsideCalls
-from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting

@@ -85,7 +85,7 @@ VENDORS = {
     "prometheus_client": {"gateway/metrics.py"},
     "selectolax": {"gateway/reading/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
-    "mnemonic": {"memory/text/secrets/shapes.py"},
+    "mnemonic": {"memory/text/secrets/formats.py"},
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},

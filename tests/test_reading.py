@@ -52,7 +52,7 @@ NO_READERS = {
 #: Modules whose functions are read only through `redact`, which pays each look from a stock, or get units, zones and
 #: patterns of our own.
 BEHIND_OTHERS = (
-    "memory.text.secrets.shapes", "memory.text.secrets.announced", "memory.text.secrets.values",
+    "memory.text.secrets.formats", "memory.text.secrets.announced", "memory.text.secrets.values",
     "memory.text.times.calendar", "memory.text.times.clock", "memory.text.times.needed", "memory.text.times.reader",
 )  # fmt: skip
 

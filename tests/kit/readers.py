@@ -21,7 +21,7 @@ from agents.offline.speech import speech
 from agents.providers import adapter, quirks
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
-from gateway.api import tellings
+from gateway.api import completions
 from gateway.commands import call, keys, plain, table
 from gateway.internet.addresses import is_named
 from gateway.pipeline import policy
@@ -221,7 +221,7 @@ READERS: Final = (
         for encoding in ("utf-16-le", "gb18030", "cp1252")
     ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
-    Reader(name="gateway.api.tellings.own_words", read=tellings.own_words),
+    Reader(name="gateway.api.completions.own_words", read=completions.own_words),
     Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
     Reader(name="gateway.commands.plain.requested", read=lambda text: plain.requested(text, modelless=True)),
     Reader(name="gateway.commands.plain.requested:model", read=lambda text: plain.requested(text, modelless=False)),
