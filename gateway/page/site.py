@@ -9,9 +9,9 @@ browser, framed, or told to another site, and an answer runs only the page's own
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -20,17 +20,14 @@ from urllib.parse import quote, urlsplit
 import jinja2
 import structlog
 from aiohttp import web
-from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from channels.base import Attachment, NotTaken
-from channels.markup import is_costly
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.health import Report
 from gateway.ops.http import Admission, asks_us, authority_of, comes_from, in_words
+from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
 from gateway.wording.texts import CATALOGUE, Texts, spoken
@@ -172,8 +169,8 @@ class Site:
         )
         made.globals |= {"static": self._address}
         made.filters |= {
-            "markdown": rendered,
-            "plain": plain,
+            "markdown": markdown.rendered,
+            "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
             "capital": lambda one: one[:1].upper() + one[1:],
             "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
@@ -348,53 +345,3 @@ def _static() -> dict[str, tuple[str, str, bytes]]:
             data = file.read_bytes()
             files[file.name] = (hashlib.sha256(data).hexdigest()[:16], kind, data)
     return files
-
-
-#: Longer texts are shown as they are: the library's time grows with length, and the process waits meanwhile.
-_LONGEST: Final = 32_768
-_SCHEMES: Final = ("http://", "https://", "mailto:")
-
-
-@lru_cache(maxsize=256)
-def rendered(text: str) -> Markup:
-    """Returns Markdown as HTML that neither runs nor fetches anything; text that is costly to format stays as it is."""
-    if len(text) > _LONGEST or is_costly(text):
-        return plain(text)
-    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes all that is not its own
-
-
-def plain(text: str) -> Markup:
-    return Markup('<p class="plain">{}</p>').format(escape(text))
-
-
-@cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
-    parser.enable(["table", "strikethrough"]).disable(["reference", "lheading"])
-    # Replaces the library's own rule, which lets other schemes through.
-    parser.validateLink = lambda url: url.strip().lower().startswith(_SCHEMES)  # type: ignore[method-assign]
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("image", _picture)
-    parser.add_render_rule("th_open", _cell)
-    parser.add_render_rule("td_open", _cell)
-    return parser
-
-
-def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    tokens[at].attrSet("rel", "noreferrer noopener nofollow")
-    tokens[at].attrSet("target", "_blank")
-    return renderer.renderToken(tokens, at, options, env)
-
-
-def _picture(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    address = tokens[at].attrGet("src") or ""
-    opened = _link(renderer, [Token("link_open", "a", 1, attrs={"href": address})], 0, options, env)
-    return f"{opened}{escape(tokens[at].content or address)}</a>"
-
-
-def _cell(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
-    # The page's policy forbids styles in elements.
-    style = tokens[at].attrs.pop("style", None)
-    if style is not None:
-        tokens[at].attrSet("class", f"to-{str(style).removeprefix('text-align:')}")
-    return renderer.renderToken(tokens, at, options, env)
