@@ -82,7 +82,6 @@ def reads(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
 
 
 def asks(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
-
     @wraps(act)
     async def method(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(lambda reader: act(reader, *args, **kwargs), single=True)
@@ -91,7 +90,6 @@ def asks(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
 
 
 def reads_at(act: Callable[Concatenate[Reader, int, P], T]) -> TimedMethod[P, T]:
-
     @wraps(act)
     async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(lambda reader: act(reader, self._now(), *args, **kwargs))
@@ -110,7 +108,6 @@ def writes(act: Callable[Concatenate[Transaction, P], T]) -> Method[P, T]:
 
 
 def writes_at(act: Callable[Concatenate[Transaction, int, P], T]) -> TimedMethod[P, T]:
-
     @wraps(act)
     async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.write(lambda tx: act(tx, self._now(), *args, **kwargs))

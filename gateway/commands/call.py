@@ -105,7 +105,6 @@ class Call:
         await self.do(lambda _edits: text)
 
     async def done(self, text: str, change: Callable[[Edits], object]) -> None:
-
         def change_and_say(edits: Edits) -> str:
             change(edits)
             return text

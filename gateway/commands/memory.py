@@ -248,7 +248,6 @@ async def _history(call: Call, short_id: str) -> None:
 
 
 async def _mark(call: Call, short_id: str, *, key: str, action: str, arguments: Mapping[str, object]) -> None:
-
     def mark(edits: Edits) -> Asking:
         memory: Memory = typed(edits, action, id=short_id, **arguments)
         done = call.texts(key, id=memory.short_id, said=excerpt(_said(call, memory)))

@@ -228,7 +228,6 @@ class PostgresDatabase(Database):
         return run
 
     async def _tell(self, topic: str, said: str) -> None:
-
         def send(connection: psycopg.Connection[Row]) -> None:
             connection.execute(b"select pg_notify(%s, %s)", (topic, said))
 
