@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.context import Context, reads
 from memory.errors import NotFound
 from memory.forgetting.choose import Asker, Selection

@@ -41,7 +41,7 @@ from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken
 from memory.browse.browse import About, Shelf
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.context import Context
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection

@@ -21,7 +21,7 @@ from gateway.commands.lines import ids_of
 from gateway.pipeline.delivery import shows
 from gateway.wording.texts import CATALOGUE, REFUSALS, means
 from memory import keys
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.chat.edits import Edits
 from memory.errors import Derived, MemoryFault, NotCurrent, NotFound, NotYours, StorageError
 from memory.jobs.compare import DoubtAnswer

@@ -12,8 +12,7 @@ from typing import Final, Literal
 
 from memory import keys, profile
 from memory.browse import talks as conversations
-from memory.browse.shown import Shown, shown
-from memory.browse.why import why
+from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from memory import keys
-from memory.browse.shown import Shown, shown
+from memory.browse.why import Shown, shown
 from memory.chat import doubts, retry
 from memory.chat.doubts import FactDoubt
 from memory.chat.identities import Identities, Where, Who
