@@ -425,10 +425,8 @@ def _web(config: Config, client: Client) -> Web | None:
     if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
         return None
     # Imported here, as agents have to be given these tools.
-    from gateway.internet.pages import Pages
     from gateway.internet.reach import PublicWeb
-    from gateway.internet.search import SearxSearch
-    from gateway.internet.tools import Web
+    from gateway.internet.tools import Pages, SearxSearch, Web
 
     settings = config.settings.internet
     return Web(

@@ -77,7 +77,7 @@ VENDORS = {
     "httpx": {
         "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
         "agents/providers/transcribe.py",
-        "gateway/app.py", "gateway/models.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/search.py",
+        "gateway/app.py", "gateway/models.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/tools.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },
     "httpcore": {"gateway/internet/reach.py"},

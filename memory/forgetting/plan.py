@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory import keys
-from memory.forgetting import choose, forgettable, stated
-from memory.forgetting.choose import Asker, Selection, What
-from memory.forgetting.stated import gives, is_small_in
+from memory.forgetting import choose, forgettable
+from memory.forgetting.choose import Asker, Selection, What, gives, is_small_in
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
@@ -282,7 +281,7 @@ def _says_same(memory: Memory, other: Memory) -> bool:
     """Returns whether two memories differ only in words for their kind: "walnuts" and "allergic to walnuts"."""
     if memory.owner_id != other.owner_id or memory.subject != other.subject or memory.follows or other.follows:
         return False
-    if stated.OPPOSITES.get(memory.key) == other.key:
+    if choose.OPPOSITES.get(memory.key) == other.key:
         return False
     kind = {word for row in (memory, other) for word in words.tokens(f"{row.key} {cues(row.key)}")}
     value, others = (set(words.query_terms(row.value)) for row in (memory, other))
