@@ -416,6 +416,7 @@ def retract(
     The bot's answers keep their words, but nothing is learned from them and they are not recalled. Returns the number
     of messages; unknown ones, the bot's own and those erased before are not counted.
     """
+    attachments.drop_rows(tx, attachments.quoting(tx, session.id, platform_refs))
     deleted = history.said_here(tx, session.id, platform_refs)
     if not deleted:
         return 0
@@ -579,7 +580,8 @@ class EditRequests:
             session = chats.session_by_key(reader, session_key)
             if session is None or not chats.is_on(reader, session, platform):
                 return None
-            return session if history.said_here(reader, session.id, platform_refs) else None
+            quoted = attachments.quoting(reader, session.id, platform_refs)
+            return session if quoted or history.said_here(reader, session.id, platform_refs) else None
 
         def act(tx: Transaction) -> int:
             session, runtime = known(tx), self._runtime
