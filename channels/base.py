@@ -77,6 +77,12 @@ class PlaceGone(ChannelError):
     code = "place_gone"
 
 
+class Muted(ChannelError):
+    """The bot is in the chat but may not write there, until somebody gives it the right to."""
+
+    code = "muted"
+
+
 class EditGone(ChannelError):
     """The message to be edited no longer exists, or can't be edited; saying it anew is safe."""
 
@@ -469,6 +475,10 @@ class Host(Protocol):
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         """Tells that the bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
+        return
+
+    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+        """Tells that the bot may not write in a chat or thread, or perhaps may now. Raises `NotTaken`."""
         return
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:

@@ -304,6 +304,7 @@ def _store(name: str, store: StoreHealth | str, now: int, turn_seconds: float) -
         words_only=store.words_only,
         deployment=store.deployment,
         set_aside=store.set_aside,
+        muted=store.muted,
     )
     waits = ((inbox, "a message has waited for its answer"), (outbox, "an answer could not be delivered"))
     late = [f"{name}: {what} for {age} s." for age, what in waits if age is not None and age > turn_seconds + GRACE]

@@ -133,7 +133,7 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 89_500,
+    "lines": 91_000,
     "test_lines": 100_500,
     "options": 139,
     "long_functions": 0,

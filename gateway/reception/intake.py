@@ -84,6 +84,8 @@ class Intake:
 
     async def take(self, inbound: Inbound, store: Store, texts: Texts) -> Heard | Literal["held", "repeated"]:
         """Commits a message. Returns "held" if it is too old to be answered unasked. Raises `StorageError`."""
+        if await self._names_the_bot_late(inbound, store):
+            inbound = replace(inbound, edited=False)
         long = sum(map(len, _texts_of(inbound))) > _LONG
         heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
@@ -103,6 +105,20 @@ class Intake:
             store.delivery.wake(key)
             return "held"
         return replace(heard, inbox_id=inbox_id)
+
+    async def _names_the_bot_late(self, inbound: Inbound, store: Store) -> bool:
+        """Returns whether a message that was not for the bot now is, by an edit. It can't become a command."""
+        if not (inbound.edited and inbound.addressed and inbound.chat_kind == "group" and inbound.text.strip()):
+            return False
+        if table.parse(inbound.text) is not None:
+            return False
+
+        def waits(payload: str) -> bool:
+            said = _parsed(payload)
+            return said is not None and said.message_id == inbound.message_id
+
+        key = inbound.place.session_key
+        return not await store.memory.requests.knows(inbound.platform, key, inbound.message_id, waits=waits)
 
     async def set_aside(self, store: Store, row: InboxRow) -> bool:
         """Sets aside an earlier run's row that can't be read or is too old. Returns whether it did."""

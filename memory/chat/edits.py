@@ -570,6 +570,18 @@ class EditRequests:
         await self._list_erased()
         return True
 
+    async def knows(self, platform: str, session_key: str, platform_ref: str, *, waits: Callable[[str], bool]) -> bool:
+        """Returns whether a message with this id was ever taken here. `waits` knows it by its payload in the inbox."""
+
+        def taken(reader: Reader) -> bool:
+            session = chats.session_by_key(reader, session_key)
+            if session is None or not chats.is_on(reader, session, platform):
+                return False
+            said = history.said_here(reader, session.id, [platform_ref])
+            return bool(said) or any(waits(row.payload) for row in inbox.waiting(reader, session_key))
+
+        return await self._database.read(taken)
+
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
         """Erases messages that were deleted on the platform, and memories learned only from them.
 

@@ -50,6 +50,7 @@ NOT_READING = {
     "Service.over": _OWN,
     "Service.close": _OWN,
     "Service.renew_agents": _OWN,
+    "EditRequests.knows": "whether a message of this platform's id was ever taken here",
     "EditRequests.amend": "whether the speaker's own message was changed",
     "EditRequests.retract": "how many messages a platform has deleted",
     "Housekeeping.erase_left": "counts",
