@@ -69,7 +69,6 @@ def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> s
 
 
 def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.set") -> str:
-    """Returns the reminder as it was understood, in the text of a `key`."""
     return texts(key, n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
 
 

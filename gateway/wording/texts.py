@@ -46,8 +46,6 @@ _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 
 
 class Deferred(Mapping[str, str]):
-    """A mapping that is made when it is first read."""
-
     def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
         self._made = cache(make)
 
@@ -143,7 +141,6 @@ class Texts:
         return CATALOGUE[self.language][key].format(**fields)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
-        """Returns the reason why nothing was done to the memory called `short_id`."""
         match error:
             case Derived():
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
@@ -160,7 +157,6 @@ class Texts:
         return self(key, reason=self(reason if reason in CATALOGUE[self.language] else "storage.storage"))
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
-        """Returns the reason why a filter was not taken, with the known filters."""
         if isinstance(error, UnknownFilter):
             names = ", ".join(f"{name}:" for name in get_args(FilterName))
             return self("filter.unknown", name=error.name, names=names)
@@ -217,8 +213,6 @@ Word: TypeAlias = Literal["auto", "off", "on", "done", "all", "transcript"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPart(Group):
-    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
-
     kinds: tuple[Kind, ...]
     name: str
 

@@ -15,7 +15,7 @@ from memory.chat.identities import Where, Who
 from memory.chat.window import TurnMaterial
 from memory.context import Context
 from memory.forgetting.choose import Selection
-from memory.jobs.style_updates import StyleUpdates
+from memory.jobs.style import StyleUpdates
 from memory.learn import keep
 from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest

@@ -1,7 +1,7 @@
 """Times of repeated reminders: rules of repetition, as an RRULE or as a cron line of five fields.
 
 Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and the
-first of two equal readings counts, as for the night's jobs (`gateway/ops/schedule.py`). "Every two hours" and "every
+first of two equal readings counts, as for the night's jobs (`gateway/ops/night_clock.py`). "Every two hours" and "every
 ten minutes" are lengths of time instead, which no change of clocks stretches. Nothing here reads a clock.
 """
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, SecretStr
 from agents.spec import AgentSpec
 from agents.tools import installed
 from gateway.__main__ import main
-from gateway.config import explaining
+from gateway.config import loading
 from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
@@ -336,7 +336,7 @@ def test_no_option_that_exists_is_called_retired(
     retired: Mapping[str, Retired], model: type[Settings | AgentSpec]
 ) -> None:
     """It would be dropped from everybody's file."""
-    assert {option.replace(".*", "[]") for option in retired} & set(explaining.options(model)) == set()
+    assert {option.replace(".*", "[]") for option in retired} & set(loading.options(model)) == set()
 
 
 # --- mistakes ---

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ops.schedule import ScheduledJob
-from gateway.ops.schedule import following as next_job
+from gateway.ops.night_clock import ScheduledJob
+from gateway.ops.night_clock import following as next_job
 from memory.text.times.rules import following, parse_rule
 from tests.kit.tables import each_row
 
