@@ -1,4 +1,5 @@
-"""Times of repeated reminders: rules of repetition, as an RRULE or as a cron line of five fields.
+"""Times of repeated reminders: rules of repetition, as an RRULE, as several of them on a line each, or as a cron line
+of five fields.
 
 Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and the
 first of two equal readings counts, as for the night's jobs (`gateway/ops/schedule.py`). "Every two hours" and "every
@@ -73,6 +74,9 @@ def following(rule: str, *, after: datetime, first: datetime) -> datetime | None
     zone = first.tzinfo
     if zone is None:
         raise ValueError("the first time of a reminder has no zone")
+    if "\n" in rule:
+        times = [following(line, after=after, first=first) for line in rule.splitlines()]
+        return min((due for due in times if due is not None), key=datetime.timestamp, default=None)
     moment, begin = after.astimezone(UTC), first.astimezone(UTC)
     if begin > moment:
         return first
