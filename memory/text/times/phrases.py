@@ -174,10 +174,11 @@ def _read(
 ) -> tuple[int, Reading | Unclear]:
     asking = _without(folded, request)
     pieces = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo)).pieces(asking)
+    elsewhere = False
     if zone := next((piece.value.name for piece in pieces if isinstance(piece.value, Zone) and piece.value.name), ""):
         there = now.astimezone(ZoneInfo(zone))
         pieces = PieceReader(words, there.date(), month_first=_is_month_first(now.tzinfo)).pieces(asking)
-        now = there
+        elsewhere, now = there.date() != now.date(), there
     used = _meant(pieces)
     times = _joined(asking, words, [(piece.start, piece.end) for piece in used])
     left = _without(_without(folded, request, "¦"), times)
@@ -191,6 +192,8 @@ def _read(
         values += [PartOfDay("morning")] if early and not any(isinstance(one, PartOfDay) for one in values) else []
     explained = sum(end - start for start, end in request) + sum(piece.end - piece.start for piece in pieces)
     found = together(values, now, twelve=words.twelve)
+    if elsewhere and any(isinstance(value, Day) and value.kind in ("near", "weekday") for value in values):
+        found = "vague"  # tomorrow here, or there?
     if isinstance(found, str):
         return explained, Unclear(what=what, reason=found)
     days = sum(isinstance(value, Day) for value in values)
@@ -242,8 +245,8 @@ def _in_parts(text: str, pieces: list[Piece]) -> list[Value]:
         if not isinstance(clock, Clock):
             continue
         for at in (hour - 1, hour + 1):
-            between = text[piece.end : pieces[at].start] if at > hour else text[pieces[at].end : piece.start]
-            if at in parts and not between.strip():
+            first, last = sorted((hour, at))
+            if at in parts and not text[pieces[first].end : pieces[last].start].strip():
                 values[hour] = replace(clock, part=parts.pop(at))
                 if isinstance(value := values[at], Every | Day):
                     values[at] = replace(value, part=None)
