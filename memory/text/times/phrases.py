@@ -49,8 +49,10 @@ _BETWEEN = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]{6,}")
 #: Words between two times, for which bars stand, and a number that may be one more hour.
 _BETWEEN_TIMES: Final = re.compile(r"(?<=\|)([^|¦]*[^\W\d_][^|¦]*)(?=\|)")
-_NUMBER: Final = re.compile(r"(?<![\w.:/])\d{1,2}(?:[:.h]\d\d)?(?![\w.:/%€$])")
+_NUMBER: Final = re.compile(r"(?<![\w.:/])\d{1,2}(?:[:.h]\d\d|st|nd|rd|th|er)?\.?(?![\w:/%€$])")
 _SIGNS: Final = " \t.,;:!?…、。，；：！？-|¦"
+#: The most characters of "and" with the blanks around it.
+_AND: Final = 5
 #: The most characters that are a few, in a language without spaces.
 _FEW: Final = 3
 #: The earliest minute of a day for waking a person in the morning: "three" may mean the afternoon.
@@ -103,7 +105,7 @@ def several(text: str, *, language: str, now: datetime) -> list[Reading]:
 
 def _one_of(text: str, language: str, now: datetime) -> Reading | None:
     found = read(text, language=language, now=now) or read_time(text, language=language, now=now)
-    return found if isinstance(found, Reading) and found.what else None
+    return found if isinstance(found, Reading) and re.search(r"[^\W\d_]", found.what) else None
 
 
 def _on_day_of(before: Reading, reading: Reading) -> Reading:
@@ -196,12 +198,21 @@ def _read(
         found = "vague"  # tomorrow here, or there?
     if isinstance(found, str):
         return explained, Unclear(what=what, reason=found)
+    if any(_are_two_days(asking, one, other) for one, other in pairwise(used)):
+        return explained, Unclear(what=what, reason="vague")
     days = sum(isinstance(value, Day) for value in values)
     if days > 1 and request and _request(_without(folded, request, "¦"), words):
         return explained, Unclear(what=what, reason="vague")  # two reminders, if on the same day
     if unread or words.text("leftover").search(_without(folded, spans)):
         return explained, Unclear(what=what, reason="vague")
     return explained, replace(found, what=what)
+
+
+def _are_two_days(text: str, one: Piece, other: Piece) -> bool:
+    """Returns whether "and" stands between two days: "this Friday and next Friday"."""
+    between = text[one.end : other.start]
+    joined = len(between) <= _AND and re.search(r"[^\s,，、|]", between) is not None
+    return joined and isinstance(one.value, Day) and isinstance(other.value, Day)
 
 
 def _joined(text: str, words: Table, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -264,6 +264,8 @@ class _Pieces:
         day = self._one_day() if self._days else None
         if day is not None and day.day < self._now.date():
             raise Doubt("past")
+        if every.frequency == "DAILY" and day is not None and day.kind == "weekday" and not day.begins:
+            raise Doubt("vague")  # every day at 8, on Sunday at 10
         if every.by or every.frequency == "DAILY":
             return every, day.day if day else None
         if day is None:
