@@ -51,7 +51,10 @@ _LINE: Final = 75
 _CHANGE: Final = re.compile(r"(cancel|change|snooze|done)\s+#?(\d{1,6})\b\s*([\s\S]*)", re.IGNORECASE)
 _CANCEL_EVERY: Final = re.compile(r"cancel\s+all", re.IGNORECASE)
 _LIST: Final = re.compile(r"list(?:\s+(\d{1,3}))?", re.IGNORECASE)
-_CRON: Final = re.compile(r"cron\s+((?:\S+\s+){5})([\s\S]+)", re.IGNORECASE)
+#: Five fields, and what looks like more of them: a line with seconds must not pass for another time.
+_CRON: Final = re.compile(
+    r"cron\s+((?:\S+\s+){5}(?:(?:[\d*?][\d*?/,#L-]*|[a-z]{3}(?:[,-][a-z]{3})+)(?:\s+|$))*)([\s\S]*)", re.IGNORECASE
+)
 _PRIVATE: Final = re.compile(r"private\s+([\s\S]+)", re.IGNORECASE)
 _TASK: Final = re.compile(r"task\s+([\s\S]+)", re.IGNORECASE)
 _PRESSED: Final = re.compile(rf"{PRESS}(cancel|done|snooze):(\d{{1,18}})(?::(\d{{1,5}}))?")
