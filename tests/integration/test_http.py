@@ -79,7 +79,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
     assert answer.json() == {
         "status": "green",
         "reasons": [],
-        "channels": {"telegram": {"last_poll_seconds_ago": 3, "trouble": "", "stands_by": False}},
+        "channels": {"telegram": {"last_poll_seconds_ago": 3, "trouble": "", "stands_by": False, "unread": 0}},
         "stores": [
             {
                 "name": "remora.db",
