@@ -242,7 +242,7 @@ class Inbound:
 
     @property
     def is_empty(self) -> bool:
-        return not self.text.strip() and not self.brings
+        return not self.text.strip() and not self.attachments
 
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}

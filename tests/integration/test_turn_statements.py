@@ -29,7 +29,6 @@ RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
 async def told(world: World) -> None:
-    """Gives a turn something to find."""
     await world.say("I live in Lisbon and my sister is called Ana", author="7")
     await world.say("/remember the spare key is under the blue pot", author="7")
 
