@@ -387,8 +387,8 @@ def test_an_import_from_a_test_file_is_known_in_any_spelling(line: str) -> None:
 
 
 def test_the_terminal_chat_loads_no_other_platform() -> None:
-    """A newcomer's first start must not pay for Telegram or Discord."""
-    program = "import gateway.app, channels.console, sys; print({'aiogram', 'discord'} & set(sys.modules))"
+    """A newcomer's first start must not pay for Telegram or Discord, or for what they need."""
+    program = "import gateway.app, channels.console, sys; print({'aiogram', 'aiohttp', 'discord'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
 
