@@ -364,7 +364,8 @@ def _holds(asked: Sequence[ClauseContents], wanted: ClauseContents) -> bool:
     if any((name, FLIPPED.get(turn)) in given for name, turn in wanted.mentions if name != "naming"):
         return False  # it says both
     given |= {(OPPOSITES[name], FLIPPED[turn]) for name, turn in given if name in OPPOSITES and turn in FLIPPED}
-    if wanted.mentions & given:  # "when you correct my English, keep to British spelling" is one wish
+    # "When you correct my English, keep to British spelling" is one wish; one for English alone names no deed.
+    if wanted.words and wanted.mentions & given:
         given |= {(name, "wanted") for name, turn in given if turn == "limit"}
     if not (
         wanted.mentions <= given
