@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 
 from channels.supervision import supervise
-from channels.telegram import TelegramChannel
+from channels.telegram import TelegramChannel, Wire
 from gateway.ops import telemetry
 from tests.kit.hosts import QuietHost
 from tests.platforms.telegram import serving
@@ -39,7 +39,7 @@ async def measure(rival_seconds: float) -> dict[str, float]:
 
         def channel() -> TelegramChannel:
             return TelegramChannel(
-                id="telegram", token=telegram.token, base_url=telegram.url, now=lambda: time.time_ns() // 1_000_000
+                id="telegram", wire=Wire(telegram.token, telegram.url), now=lambda: time.time_ns() // 1_000_000
             )
 
         ours, theirs = channel(), channel()

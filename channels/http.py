@@ -22,6 +22,7 @@ from aiohttp import (
 )
 
 from channels.base import ChannelError, ChannelUnavailable, TooLarge
+from channels.proxies import ProxyFailed
 
 #: Errors of a connection that fails or can't be made.
 CONNECTION_ERRORS = (ClientError, TimeoutError, OSError)
@@ -78,7 +79,7 @@ class HttpClient:
                     if body is None:
                         return TooLarge(f"the file has more than the {limit:,} bytes that are allowed")
                     return HttpAnswer(status=response.status, headers=response.headers, body=body)
-            except (ClientConnectorError, ConnectionTimeoutError, InvalidURL) as exc:
+            except (ClientConnectorError, ConnectionTimeoutError, InvalidURL, ProxyFailed) as exc:
                 return ChannelUnavailable(f"{server} can't be reached: {_reason(exc)}")
             except CONNECTION_ERRORS as exc:
                 return ChannelUnavailable(f"{server} gave no whole answer: {_reason(exc)}", certain=False)
@@ -99,7 +100,9 @@ async def _file(response: ClientResponse, limit: int) -> bytes | None:
 
 
 def _reason(error: Exception) -> str:
-    """Returns a failure in words that hold no address."""
+    """Returns a failure in words that hold no address but that of a proxy."""
+    if isinstance(error, ProxyFailed):
+        return str(error)
     if isinstance(error, TimeoutError):
         return "it took too long"
     cause = error.os_error if isinstance(error, ClientConnectorError) else error

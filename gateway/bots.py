@@ -58,13 +58,14 @@ def channel(bot: BotSettings, *, now: Callable[[], int]) -> Channel:
     if isinstance(bot, DiscordSettings):
         from channels.discord import DiscordChannel
 
-        return DiscordChannel(id=bot.id, token=token, base_url=bot.base_url, mention=bot.mention, now=now)
-    from channels.telegram import TelegramChannel, Webhook
+        return DiscordChannel(
+            id=bot.id, token=token, base_url=bot.base_url, proxy=bot.own_proxy, mention=bot.mention, now=now
+        )
+    from channels.telegram import TelegramChannel, Webhook, Wire
 
     return TelegramChannel(
         id=bot.id,
-        token=token,
-        base_url=bot.base_url,
+        wire=Wire(token, bot.base_url, bot.own_proxy),
         mention=bot.mention,
         stream=bot.stream,
         webhook=None if bot.webhook is None else Webhook(url=bot.webhook, secret=bot.webhook_secret),
@@ -84,8 +85,9 @@ def _other_channel(bot: OtherSettings, now: Callable[[], int]) -> Channel:
     return made
 
 
-def unusable_part(place: str, why: str) -> ConfigError:
-    fix = "correct its options, or ask whoever wrote the package"
+def unusable_part(
+    place: str, why: str, fix: str = "correct its options, or ask whoever wrote the package"
+) -> ConfigError:
     return ConfigError([Problem(file=Path(CONFIG_NAME), line=None, key=place, value=None, message=why, fix=fix)])
 
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import time as clock_time
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import httpx
 
@@ -36,10 +36,24 @@ if TYPE_CHECKING:
 Client: TypeAlias = Callable[[], httpx.AsyncClient]
 
 
+def http_client(**options: Any) -> httpx.AsyncClient:
+    """Returns a client that goes by the proxies of the environment, but asks this machine itself without one."""
+    here = ("localhost", "*.localhost", "127.0.0.1", "[::1]")
+    try:
+        return httpx.AsyncClient(mounts={f"all://{name}": None for name in here}, **options)
+    except ValueError:
+        # httpx's own words hold the address, and with it perhaps a password.
+        raise unusable_part(
+            "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY",
+            "in the environment is no address of a proxy",
+            "write http://host:port, https://host:port or socks5://host:port",
+        ) from None
+
+
 @asynccontextmanager
 async def connections() -> AsyncIterator[Client]:
     """Gives the client, which is made at its first use: reading the certificates takes 20 ms of a start."""
-    client = cache(httpx.AsyncClient)
+    client = cache(http_client)
     try:
         yield client
     finally:

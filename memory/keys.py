@@ -168,6 +168,12 @@ def tells(key: str, other: str) -> bool:
     )
 
 
+def kin(key: str) -> list[str]:
+    """Returns the key, and the keys under which its value says much the same."""
+    family = (other for special, general in _FAMILIES for other in (*special, *general))
+    return list(dict.fromkeys([key, *(other for other in family if tells(key, other) or tells(other, key))]))
+
+
 def most_telling(among: Sequence[str]) -> str | None:
     """Returns the one of these keys that tells all others; None if there is no such key."""
     return next((key for key in among if all(tells(key, other) for other in among)), None)

@@ -56,7 +56,7 @@ GATEWAY_FLOORS = (
 #: The modules of the other grounds that gateway may use outside its composition root, and those of memory it may not:
 #: there are transactions.
 FACES = {
-    "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markup", "channels.slots", "channels.supervision", "channels.web",
+    "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markdown", "channels.proxies", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
@@ -98,13 +98,17 @@ VENDORS = {
     },
     "discord": {"channels/discord/gateway.py"},
     "pypdf": {"gateway/reading/pdf.py"},
+    "aiohttp_socks": {"channels/proxies.py"},
+    "python_socks": {"channels/proxies.py", "gateway/internet/reach.py"},
     "aiohttp": {
-        "channels/http.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
+        "channels/http.py", "channels/proxies.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
         "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
     "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},
-    "markdown_it": {"channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
+    "markdown_it": {"channels/markdown.py", "channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
+    "latex2mathml": {"gateway/page/markdown.py"},
+    "pygments": {"gateway/page/markdown.py"},
     "ruamel": {"gateway/config/setup.py"},
     "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
@@ -129,8 +133,8 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 89_500,
-    "test_lines": 99_500,
-    "options": 137,
+    "test_lines": 100_500,
+    "options": 139,
     "long_functions": 0,
     "two_way_rooms": 0,
     "process_files": 6,
@@ -390,8 +394,8 @@ def test_the_terminal_chat_loads_no_other_platform() -> None:
 
 #: What no command needs to print its help. Each takes from 10 to 600 ms of the processor to import.
 HEAVY = {
-    "aiogram", "aiohttp", "aiosqlite", "apscheduler", "babel", "discord", "dotenv", "filelock", "httpx", "jinja2", "markdown_it", "mcp",
-    "numpy", "onnxruntime", "opencc", "prometheus_client", "prompt_toolkit", "pydantic", "ruamel", "snowballstemmer", "sqlean", "sqlite3",
+    "aiogram", "aiohttp", "aiosqlite", "apscheduler", "babel", "discord", "dotenv", "filelock", "httpx", "jinja2", "latex2mathml", "markdown_it", "mcp",
+    "numpy", "onnxruntime", "opencc", "prometheus_client", "prompt_toolkit", "pydantic", "pygments", "ruamel", "snowballstemmer", "sqlean", "sqlite3",
     "structlog", "tenacity", "tzlocal", "yaml",
 }  # fmt: skip
 _HELP = """

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -150,6 +151,13 @@ class Server:
     def unreachable(self, error: httpx.RequestError | ssl.SSLError, timeout: float) -> ModelError:
         """Returns the error for a request that got no answer; `timeout`, in seconds, is named if it ran out."""
         causes = tuple(_causes(error))  # httpx keeps the system's reason there
+        proxy = _proxy_to(self.url)
+        if (
+            proxy
+            and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            and not any(isinstance(cause, ssl.SSLError) for cause in causes)
+        ):
+            return ModelUnavailable(_NO_PROXY.format(proxy=proxy, where=self.where))
         tls = next((_tls_reason(cause) for cause in causes if isinstance(cause, ssl.SSLError)), "")
         told = next(words for kind, words in _UNREACHED.items() if any(isinstance(cause, kind) for cause in causes))
         return ModelUnavailable(told.format(where=self.where, seconds=f"{timeout:g} s", tls=tls, last=causes[-1]))
@@ -363,6 +371,11 @@ def _retry_after(headers: Mapping[str, str], said: float | None) -> float | None
         return said
 
 
+_NO_PROXY: Final = (
+    "The proxy {proxy}, through which {where} is asked, can't be reached. Start it, or correct HTTPS_PROXY, HTTP_PROXY"
+    " or ALL_PROXY; NO_PROXY names the hosts that are asked without it."
+)
+
 #: Why a request got no answer, by the error or one that it came from. The first that fits counts.
 _UNREACHED: Final[Mapping[type[BaseException], str]] = {
     httpx.ProxyError: "The proxy refused to connect to {where}. Check the proxy settings of this machine.",
@@ -484,6 +497,14 @@ _KINDS: Final = (
         )
     ),
 )
+
+
+def _proxy_to(url: httpx.URL) -> str:
+    """Returns host and port of the environment's proxy to a server; empty if there is none."""
+    known = getproxies()
+    address = known.get(url.scheme) or known.get("all", "")
+    here = url.host in ("localhost", "127.0.0.1", "::1") or url.host.endswith(".localhost")
+    return "" if here or proxy_bypass(url.host) else address.rpartition("@")[2].rstrip("/").rpartition("/")[2]
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -31,15 +31,19 @@ from channels.discord.show import DiscordScreen
 from channels.supervision import Endurance, Pace
 
 
-async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> DiscordBot:
+async def probe(
+    token: str, base_url: str = API, *, proxy: str | None = None, request_seconds: float = 30
+) -> DiscordBot:
     """Returns the bot of the token. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
     # With one request of each kind no rate limit is ever waited for, so the clock that measures waits may stand still.
-    return await Rest(token, base_url, now=lambda: 0, sleep=asyncio.sleep).introduce(request_seconds)
+    return await Rest(token, base_url, proxy=proxy, now=lambda: 0, sleep=asyncio.sleep).introduce(request_seconds)
 
 
-async def servers(token: str, base_url: str = API, *, request_seconds: float = 30) -> dict[str, str]:
+async def servers(
+    token: str, base_url: str = API, *, proxy: str | None = None, request_seconds: float = 30
+) -> dict[str, str]:
     """Returns the names, by id, of the servers that the bot is in (at most 200). Raises as `probe` does."""
-    return await Rest(token, base_url, now=lambda: 0, sleep=asyncio.sleep).servers(request_seconds)
+    return await Rest(token, base_url, proxy=proxy, now=lambda: 0, sleep=asyncio.sleep).servers(request_seconds)
 
 
 class DiscordChannel(Channel):
@@ -47,7 +51,8 @@ class DiscordChannel(Channel):
 
     `send`, `revise`, `typing` and `fetch` also work while `run` is not running. With `mention`, the bot is addressed in
     servers only by a mention, a reply to it, or in a thread that it started; without it, every message addresses the
-    bot. `now` returns milliseconds UTC. All bots of a process use the same `base_url`.
+    bot. `proxy` is as `own` of `proxies.proxy_to`. `now` returns milliseconds UTC. All bots of a process use the same
+    `base_url`.
     """
 
     id = ""
@@ -68,6 +73,7 @@ class DiscordChannel(Channel):
         id: str,  # noqa: A002 - the protocol's word
         token: str,
         base_url: str = API,
+        proxy: str | None = None,
         mention: bool = True,
         now: Callable[[], int],
         pace: Pace | None = None,
@@ -77,7 +83,7 @@ class DiscordChannel(Channel):
         self._pace = pace or Pace()
         self._token = token.strip()
         self._base_url = base_url
-        self._rest = Rest(token, base_url, now=now, sleep=self._pace.sleep)
+        self._rest = Rest(token, base_url, proxy=proxy, now=now, sleep=self._pace.sleep)
         self._mention = mention
         self._now = now
         self._me = ""

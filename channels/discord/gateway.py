@@ -39,6 +39,7 @@ from channels.discord.payloads import (
 from channels.discord.rest import PORTAL, DiscordRateLimited, DiscordRefused, no_entry
 from channels.discord.show import HIDDEN, PAGE, UNKNOWN_CHANNEL, remember
 from channels.http import CONNECTION_ERRORS
+from channels.proxies import ProxiedConnector, ProxyFailed
 from channels.slots import Slots
 from channels.supervision import Endurance, Pace
 
@@ -73,7 +74,7 @@ OWN_FRAMES = ("MESSAGE_", "INTERACTION_", "TYPING_")
 class _Client(discord.Client):
     """discord.py's connection, which reports its events to a receiver."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: Receiver, proxy: str | None) -> None:
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
         super().__init__(
@@ -85,6 +86,7 @@ class _Client(discord.Client):
             enable_debug_events=True,  # delivers raw frames, the only form that history has too
             guild_ready_timeout=0.5,  # servers that come later are handled as they come
             max_ratelimit_timeout=30.0,
+            connector=ProxiedConnector(proxy, limit=0),
         )
         self._receiver = receiver
         # The receiver reads these frames itself. A frame that discord.py could not parse would end the run, and would
@@ -149,7 +151,7 @@ class Receiver:
         self._contacted = contacted
         self._now = now
         self._request_seconds = pace.request_seconds
-        self._client = _Client(self)
+        self._client = _Client(self, session.rest.proxy)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._intake = ChannelLanes(
@@ -273,7 +275,8 @@ class Receiver:
         except discord.DiscordException as exc:
             raise ChannelUnavailable(f"Discord's gateway can't be used: {type(exc).__name__}") from None
         except CONNECTION_ERRORS as exc:
-            raise ChannelUnavailable(f"Discord's gateway can't be reached: {type(exc).__name__}") from None
+            why = exc if isinstance(exc, ProxyFailed) else type(exc).__name__
+            raise ChannelUnavailable(f"Discord's gateway can't be reached: {why}") from None
         except AttributeError:
             # If its very first connection fails, discord.py looks for the session of a previous connection.
             if self._client.ws is not None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from aiohttp import ClientSession, FormData
 
 from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, File
 from channels.http import HttpAnswer, HttpClient
+from channels.proxies import ProxiedConnector
 
 API = "https://discord.com/api/v10"
 #: The page where tokens are made, named to operators whose token is refused.
@@ -82,7 +84,13 @@ class Rest:
     """One bot's requests, over one HTTP session that lives while anybody uses it."""
 
     def __init__(
-        self, token: str, base_url: str, *, now: Callable[[], int], sleep: Callable[[float], Awaitable[None]]
+        self,
+        token: str,
+        base_url: str,
+        *,
+        proxy: str | None = None,
+        now: Callable[[], int],
+        sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         """`now` gives milliseconds UTC. Raises `ChannelRefused` for a token that can't be one."""
         self._token = token.strip()
@@ -94,7 +102,8 @@ class Rest:
         self.host = urlsplit(base_url).hostname or base_url
         self._now = now
         self._sleep = sleep
-        self._http = HttpClient(_session)
+        self.proxy = proxy
+        self._http = HttpClient(partial(_session, proxy))
         self._rests: dict[str, tuple[int, int]] = {}  # bucket to the time in which it takes no requests, ms UTC
 
     def open(self) -> AbstractAsyncContextManager[ClientSession]:
@@ -249,8 +258,8 @@ class Rest:
         return max((until - now for begun, until in spans if begun <= now < until), default=0) / 1000
 
 
-async def _session() -> ClientSession:
-    return ClientSession()
+async def _session(proxy: str | None) -> ClientSession:
+    return ClientSession(connector=ProxiedConnector(proxy))
 
 
 def no_entry(refused: DiscordRefused) -> ChannelError:

@@ -4,6 +4,6 @@ requests, `menu` lists its commands; `postponed` imports aiogram, before all oth
 
 from channels.telegram import postponed  # isort: skip
 from channels.telegram.channel import TelegramChannel, Webhook, probe
-from channels.telegram.wire import API, TelegramBot, TelegramRateLimited
+from channels.telegram.wire import API, TelegramBot, TelegramRateLimited, Wire
 
-__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "postponed", "probe"]
+__all__ = ["API", "TelegramBot", "TelegramChannel", "TelegramRateLimited", "Webhook", "Wire", "postponed", "probe"]

@@ -111,9 +111,11 @@ class Webhook:
             raise ChannelRefused("webhook must be the https address at which Telegram can reach this program")
 
 
-async def probe(token: str, base_url: str = API, *, request_seconds: float = 30) -> TelegramBot:
+async def probe(
+    token: str, base_url: str = API, *, proxy: str | None = None, request_seconds: float = 30
+) -> TelegramBot:
     """Returns the bot of the token. Raises `ChannelRefused` for a wrong token, else `ChannelUnavailable`."""
-    return await Wire(token, base_url).introduce(request_seconds)
+    return await Wire(token, base_url, proxy).introduce(request_seconds)
 
 
 class TelegramChannel(Channel):
@@ -141,17 +143,15 @@ class TelegramChannel(Channel):
         self,
         *,
         id: str,  # noqa: A002 - the protocol's word
-        token: str,
-        base_url: str = API,
+        wire: Wire,
         mention: bool = True,
         stream: Literal["edit", "draft"] = "edit",
         webhook: Webhook | None = None,
         now: Callable[[], int],
         pace: Pace | None = None,
     ) -> None:
-        """Raises `ChannelRefused` if `token` can't be a token."""
         self.id = id
-        self._wire = Wire(token, base_url)
+        self._wire = wire
         self._mention = mention
         self._pace = pace or Pace()
         request_seconds = self._pace.request_seconds

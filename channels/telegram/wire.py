@@ -11,6 +11,7 @@ import asyncio
 import json
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -34,6 +35,7 @@ from channels.base import (
     TooLarge,
 )
 from channels.http import HttpClient
+from channels.proxies import ProxiedConnector
 
 API = "https://api.telegram.org"
 
@@ -80,12 +82,20 @@ class TelegramRefused(ChannelError):
         return any(word in self._description for word in words)
 
 
+class _Session(AiohttpSession):
+    def __init__(self, base_url: str, proxy: str | None) -> None:
+        super().__init__(api=TelegramAPIServer.from_base(base_url))
+        # aiogram knows proxies of one address alone, and none of the environment.
+        self._connector_type = partial(ProxiedConnector, proxy)  # type: ignore[assignment]
+
+
 class Wire:
     """Requests to the Bot API, each made once, over one HTTP session that lives while anybody uses it."""
 
-    def __init__(self, token: str, base_url: str) -> None:
+    def __init__(self, token: str, base_url: str = API, proxy: str | None = None) -> None:
+        """`proxy` is as `own` of `proxies.proxy_to`. Raises `ChannelRefused` if `token` can't be a token."""
         self.host = urlsplit(base_url).hostname or base_url
-        self._session = AiohttpSession(api=TelegramAPIServer.from_base(base_url))
+        self._session = _Session(base_url, proxy)
         try:
             self._bot = Bot(token, session=self._session)
         except TokenValidationError:

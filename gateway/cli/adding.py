@@ -213,12 +213,19 @@ def add(
     file = _config_to_write(config_path, home)
     name = setup.variable(channel)
     bot, known = _configured(file, platform, channel, name, home)
-    base_url = base_url or (
-        bot.base_url if bot is not None and not isinstance(bot, OtherSettings) else setup.URLS[platform]
-    )
+    before = None if isinstance(bot, OtherSettings) else bot
+    base_url = base_url or (setup.URLS[platform] if before is None else before.base_url)
     token = (token or known or _asked_token(platform)).strip()
     _check_token(platform, token, bot if known is not None else None, channel, name)
-    adding = _Adding(platform=platform, file=file, channel=channel, name=name, token=token, base_url=base_url)
+    adding = _Adding(
+        platform=platform,
+        file=file,
+        channel=channel,
+        name=name,
+        token=token,
+        base_url=base_url,
+        proxy=None if before is None else before.own_proxy,
+    )
     try:
         adding.carry_out(pair=not no_pair)
     except (KeyboardInterrupt, click.Abort):
@@ -244,12 +251,13 @@ class _Adding:
     name: str
     token: str
     base_url: str
+    proxy: str | None
     left: str = ""
 
     def carry_out(self, *, pair: bool) -> None:
         variables = self.file.parent / ".env"
         self.left = f"Nothing was changed in {self.file}."
-        pairing = _MEET[self.platform](self.token, self.base_url)
+        pairing = _MEET[self.platform](self.token, self.base_url, self.proxy)
         setup.keep_token(variables, self.name, self.token)
         self.left = f"The token is in {variables} as {self.name}. Nothing was changed in {self.file}."
         setup.add_bot(
@@ -283,7 +291,7 @@ class _Adding:
         self.left = (
             f"The bot and its admin are in {self.file}; only its servers are missing. Start it with `remora serve`."
         )
-        if self.platform == "discord" and (servers := _chosen_servers(self.token, self.base_url)):
+        if self.platform == "discord" and (servers := _chosen_servers(self.token, self.base_url, self.proxy)):
             setup.answer_in(self.file, channel=self.channel, servers=servers, check=self._check)
 
     def _check(self, new: Path) -> None:
@@ -365,11 +373,11 @@ def _check_token(platform: setup.Platform, token: str, bot: BotSettings | None, 
         fail(f"The environment variable {name} holds another token and would override .env. Unset it first.", EX_CONFIG)
 
 
-def _meet_telegram(token: str, base_url: str) -> _Pairing:
+def _meet_telegram(token: str, base_url: str, proxy: str | None) -> _Pairing:
     """Tells whose token it is and what to know of it. Returns the request for the code, or raises `ChannelError`."""
     from channels.telegram import probe
 
-    facts = asyncio.run(probe(token, base_url))
+    facts = asyncio.run(probe(token, base_url, proxy=proxy))
     click.echo(f"This is @{facts.username} ({facts.name}).")
     if facts.reads_all_group_messages:
         click.echo("Its privacy mode is off: in groups, Telegram shows it every message.")
@@ -389,11 +397,11 @@ def _meet_telegram(token: str, base_url: str) -> _Pairing:
     )
 
 
-def _meet_discord(token: str, base_url: str) -> _Pairing:
+def _meet_discord(token: str, base_url: str, proxy: str | None) -> _Pairing:
     """Does the same as `_meet_telegram`; on a terminal it waits until the bot may read messages in servers."""
     from channels.discord import probe
 
-    facts = asyncio.run(probe(token, base_url))
+    facts = asyncio.run(probe(token, base_url, proxy=proxy))
     click.echo(f"This is {_shown(facts.name)} ({facts.id}).")
     while not facts.reads_messages:
         click.echo("Its Message Content Intent is off, so Discord would not let it read messages. Open", err=True)
@@ -402,7 +410,7 @@ def _meet_discord(token: str, base_url: str) -> _Pairing:
         if not sys.stdin.isatty():
             break
         click.prompt("Press Enter when you are done", default="", show_default=False)
-        facts = asyncio.run(probe(token, base_url))
+        facts = asyncio.run(probe(token, base_url, proxy=proxy))
     click.echo("Add it to one of your servers with this link:")
     click.echo(f"  {facts.invite}")
     return lambda code: (
@@ -412,7 +420,10 @@ def _meet_discord(token: str, base_url: str) -> _Pairing:
     )
 
 
-_MEET: Mapping[setup.Platform, Callable[[str, str], _Pairing]] = {"telegram": _meet_telegram, "discord": _meet_discord}
+_MEET: Mapping[setup.Platform, Callable[[str, str, str | None], _Pairing]] = {
+    "telegram": _meet_telegram,
+    "discord": _meet_discord,
+}
 
 
 async def _paired(config: Config, channel: str, pairing: _Pairing) -> Inbound | None:
@@ -437,14 +448,14 @@ def _asking(config: Config) -> Config:
     return replace(config, settings=config.settings.model_copy(update={"channels": channels}))
 
 
-def _chosen_servers(token: str, base_url: str) -> list[str]:
+def _chosen_servers(token: str, base_url: str, proxy: str | None) -> list[str]:
     """Returns the ids of the servers to answer in. Without a terminal or a choice, says how to add them later."""
     chosen = []
     if sys.stdin.isatty():
         from channels.discord import servers
 
         try:
-            found = asyncio.run(servers(token, base_url))
+            found = asyncio.run(servers(token, base_url, proxy=proxy))
         except ChannelError as exc:
             click.echo(f"Can't list its servers now: {exc}", err=True)
             found = {}

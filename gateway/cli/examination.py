@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from agents.spec import ModelSpec
-from channels.base import ChannelError
+from channels.base import ChannelError, ChannelRefused
 from gateway import app, meaning
 from gateway.cli import offer
 from gateway.cli.status import reading, without_names
@@ -290,7 +290,11 @@ async def _platforms(config: Config) -> AsyncIterator[Diagnosis]:
         try:
             name = await _met(bot)
         except ChannelError as error:
-            fix = f"Check the token of {bot.id}; `remora channels add {bot.platform}` takes a new one."
+            fix = (
+                f"Check the token of {bot.id}; `remora channels add {bot.platform}` takes a new one."
+                if isinstance(error, ChannelRefused)
+                else f"Check this machine's network, and base_url and proxy of {bot.id}."
+            )
             yield Diagnosis(about, "trouble", str(error), fix)
         else:
             yield Diagnosis(about, "ok", f"{bot.platform.capitalize()} knows it as {name}")
@@ -302,10 +306,10 @@ async def _met(bot: TelegramSettings | DiscordSettings) -> str:
     if bot.platform == "telegram":
         from channels import telegram
 
-        return f"@{(await telegram.probe(token, bot.base_url)).username}"
+        return f"@{(await telegram.probe(token, bot.base_url, proxy=bot.own_proxy)).username}"
     from channels import discord
 
-    return (await discord.probe(token, bot.base_url)).name
+    return (await discord.probe(token, bot.base_url, proxy=bot.own_proxy)).name
 
 
 async def _models(config: Config) -> AsyncIterator[Diagnosis]:

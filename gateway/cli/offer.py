@@ -18,6 +18,7 @@ from agents.llm import ChatMessage, ModelError, Request, ToolSpec
 from agents.providers.connect import connect
 from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
+from gateway.models import http_client
 
 OLLAMA = "http://127.0.0.1:11434"
 #: Seconds for a server of one's own to list its models; longer would be felt at every start.
@@ -91,7 +92,7 @@ async def context_of(model: ModelSpec) -> int | None:
     """Returns the tokens that an Ollama reads for a model which it has just answered with; None if it does not say."""
     parts = urlsplit(model.base_url)
     try:
-        async with httpx.AsyncClient(timeout=_PATIENCE) as client:
+        async with http_client(timeout=_PATIENCE) as client:
             answer = (await client.get(f"{parts.scheme}://{parts.netloc}/api/ps")).json()
         running = {str(entry["name"]): int(entry["context_length"]) for entry in answer["models"]}
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
@@ -113,7 +114,7 @@ async def tried(model: ModelSpec) -> Trial:
     Some servers take a call's result only with fields of their own, so that a plain word would prove little.
     """
     request = Request(messages=(ChatMessage(role="user", content=_QUESTION),), tools=(_CLOCK,))
-    async with httpx.AsyncClient() as client:
+    async with http_client() as client:
         provider = connect(client, model, count_tokens=count_tokens)
         try:
             completion = await provider.complete(request)

@@ -205,7 +205,7 @@ def voices_of(agents_dir: Path, name: str, default_agent: str) -> tuple[Path, ..
 _Part = TypeVar("_Part", bound=BaseModel)
 
 # Names of options whose values are secrets in every section.
-_SECRET_KEY = re.compile(r"(?i)key|token$|secret|password")
+_SECRET_KEY = re.compile(r"(?i)key|token$|secret|password|proxy")
 _ROUTES = ("people", "threads", "chats", "channels")
 
 

@@ -31,6 +31,10 @@ DISCORD_URL = "https://discord.com/api/v10"
 OWN_NAME = "remora.localhost"
 #: The fewest characters of a secret that a program shows.
 _LEAST_SECRET = 24
+#: `none`, or the address of a proxy, which may hold a user and a password.
+_PROXY = re.compile(
+    r"none|(?:https?|socks5h?)://(?:[^\s/?#@]*@)?(?:[^\s/?#@:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?/?"
+)
 _URL = re.compile(r"https?://[^\s/?#@]+(?:/[A-Za-z0-9._~/-]*)?")
 
 
@@ -110,7 +114,27 @@ class KnownBot(AnyBot):
 
     token: SecretStr
     base_url: Annotated[str, _URL_FIELD]
+    proxy: SecretStr | None = Field(
+        default=None,
+        description="the address of a proxy: http://host:port, https://host:port or socks5://host:port; or none",
+        examples=["socks5://localhost:1080"],
+    )
     mention: bool = True
+
+    @property
+    def own_proxy(self) -> str | None:
+        return None if self.proxy is None else self.proxy.get_secret_value()
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_a_proxy(cls, proxy: SecretStr | None) -> SecretStr | None:
+        if proxy is not None and not _PROXY.fullmatch(proxy.get_secret_value()):
+            raise refused(
+                "is no address of a proxy",
+                "write http://host:port, https://host:port or socks5://host:port, with user:password@ before the host "
+                "if it asks for them, best in .env and here ${PROXY}; or none, to use none",
+            )
+        return proxy
 
 
 class TelegramSettings(KnownBot):

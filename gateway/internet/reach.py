@@ -3,7 +3,7 @@
 Invariants: a name is looked up once for each connection, all its addresses must be public, and the connection goes to
 one of them, so a name that changes its meaning reaches nothing else. The same holds for each redirect. Only the address
 itself is sent: no cookie, no password, no name of a person. At most `most` bytes are taken, however they are packed,
-within `seconds`.
+within `seconds`. A proxy of the environment is told a checked address, never a name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ import asyncio
 import socket
 import ssl
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpcore
 import httpx
 
+from channels.proxies import Proxy, ProxyFailed, proxy_to
 from gateway.internet.addresses import NotFetched, checked, is_public
+
+if TYPE_CHECKING:
+    from python_socks.async_.asyncio.v2._stream import AsyncioSocketStream
 
 #: Returns the IP addresses of a host, or raises `OSError`.
 LookUp: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -71,7 +76,8 @@ class PublicWeb:
         most: int = MOST_BYTES,
         seconds: float = SECONDS,
     ) -> None:
-        self._guard = _Guard(look_up, network or httpcore.AnyIOBackend())
+        self._look_up = look_up
+        self._network = network or httpcore.AnyIOBackend()
         self._tls = tls
         self._ports = ports
         self._most = most
@@ -87,7 +93,7 @@ class PublicWeb:
                 return await self._followed(address)
         except TimeoutError:
             raise NotFetched(f"the server took longer than {self._seconds:g} seconds") from None
-        except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
+        except (httpcore.NetworkError, httpcore.TimeoutException, ProxyFailed) as exc:
             raise NotFetched(f"the server can't be reached ({str(exc) or type(exc).__name__})") from exc
         except (httpcore.ProtocolError, zlib.error) as exc:
             raise NotFetched("the server's answer can't be read") from exc
@@ -105,8 +111,10 @@ class PublicWeb:
         """Returns the answer to one request, or the address that it redirects to."""
         asked = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         waits = {"connect": _CONNECT_SECONDS, "read": self._seconds, "write": self._seconds, "pool": self._seconds}
+        proxy = proxy_to(str(url))
+        guard = _Guard(self._look_up, self._network if proxy is None else _Tunnels(proxy))
         async with (
-            httpcore.AsyncConnectionPool(network_backend=self._guard, ssl_context=self._tls) as pool,
+            httpcore.AsyncConnectionPool(network_backend=guard, ssl_context=self._tls) as pool,
             pool.stream("GET", asked, headers=[(b"Host", url.netloc), *_HEADERS], extensions={"timeout": waits}) as got,
         ):
             headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in got.headers}
@@ -156,7 +164,7 @@ class _Guard(httpcore.AsyncNetworkBackend):
         for address in (await self._public(host))[:_TRIED]:
             try:
                 return await self._network.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
+            except (httpcore.NetworkError, httpcore.TimeoutException, ProxyFailed) as exc:
                 error = exc
         assert error is not None
         raise error
@@ -184,6 +192,58 @@ class _Guard(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+class _Tunnels(httpcore.AsyncNetworkBackend):
+    """Connections through a proxy, in the form that httpcore wants."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore calls it so
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        return _Tunnel(await self._proxy.connected(host, port, timeout))
+
+
+class _Tunnel(httpcore.AsyncNetworkStream):
+    """One connection. The time for all of a page is limited elsewhere, so single waits are not."""
+
+    def __init__(self, stream: AsyncioSocketStream) -> None:
+        self._stream = stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as above
+        with _translated():
+            return await self._stream.read(max_bytes)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as above
+        with _translated():
+            await self._stream.write(buffer)
+
+    async def aclose(self) -> None:
+        await self._stream.close()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - as above
+    ) -> httpcore.AsyncNetworkStream:
+        with _translated():
+            return _Tunnel(await self._stream.start_tls(server_hostname or "", ssl_context))
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:  # an SSLError is one, too
+        raise httpcore.NetworkError(str(exc)) from exc
 
 
 def _joined(url: httpx.URL, location: str) -> str:

@@ -244,12 +244,14 @@ def was_said_forgotten(reader: Reader, owner_id: int, platform: str, user_id: st
 def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_at: int) -> bool:
     """Returns whether a statement said at `said_at` was forgotten since. If told again later, it may be learned anew.
 
-    A hash whose key is lost can't be compared, so it may stand for any statement.
+    It stays forgotten under a key that says much the same. A hash whose key is lost can't be compared, so it may stand
+    for any statement.
     """
     salt = salt_of(reader)
     if salt is None:
         return False  # nothing was ever forgotten here
-    hashes = reader.seal.all_of(_hashed(salt, key, value))
+    alike = keys.kin(key)
+    hashes = [one for each in alike for one in reader.seal.all_of(_hashed(salt, each, value))]
     marks = ", ".join("?" * len(hashes))
     owned = reader.has(
         f"select 1 from forgotten where owner_id = ? and hash in ({marks}) and created_at >= ?",
@@ -257,7 +259,7 @@ def was_forgotten(reader: Reader, owner_id: int, key: str, value: str, *, said_a
     )
     if owned or _is_lost(reader, owner_id, said_at=said_at):
         return True
-    names = [f"{name} {key}" for name in _names_of(reader, owner_id)]
+    names = [f"{name} {each}" for name in _names_of(reader, owner_id) for each in alike]
     hashes = [one for name in names for one in reader.seal.all_of(_hashed(salt, name, value))]
     return _is_named(reader, hashes, said_at=said_at)
 

@@ -12,6 +12,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 from playwright.async_api import Page as Shown
 
+from gateway.page.markdown import rendered
 from gateway.page.visitors import leave_code
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
@@ -110,6 +111,54 @@ async def test_a_message_that_is_not_sent_stays_and_says_so(opening: Opening) ->
     assert await shown.input_value("#text") == "and another thing"
     await shown.reload()
     await expect(shown.locator(".item.mine")).to_contain_text("do not lose this")
+
+
+async def test_a_selection_in_an_answer_that_grows_lasts(opening: Opening) -> None:
+    """Only what is new is added; code of a whole answer can be copied."""
+    shown, _ = await opening("grows")
+    await shown.goto("/chat/main")
+
+    async def show(text: str, state: str) -> None:
+        html = f'<article id="a9" class="item theirs {state}"><div class="words">{rendered(text)}</div></article>'
+        await shown.evaluate("item => showItem(item)", {"key": "a9", "html": html})
+
+    await show("First part.\n\nSecond", "growing")
+    await shown.evaluate("getSelection().selectAllChildren(document.querySelector('#a9 p'))")
+    await shown.evaluate(
+        "getSelection().setBaseAndExtent(document.querySelector('#a9 p').firstChild, 2, document.querySelector('#a9 p:last-child').firstChild, 3)"
+    )
+    await show("First part.\n\nSecond part\n\n```py\nx = 1\n```", "growing")
+    await expect(shown.locator("#a9 pre")).to_have_count(1)
+    await expect(shown.locator("#a9 .copy")).to_have_count(0)
+    await show("First part.\n\nSecond part\n\n```py\nx = 1\n```\n\nEnd.", "")
+    assert await shown.evaluate("getSelection().toString()") == "rst part.\n\nSec"
+    await shown.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await shown.locator("#a9").get_by_role("button", name="Copy").click()
+    await expect(shown.locator("#a9 .copy")).to_have_text("Copied")
+    assert await shown.evaluate("navigator.clipboard.readText()") == "x = 1\n"
+
+
+async def test_a_draft_outlives_a_reload_until_it_is_sent(opening: Opening) -> None:
+    shown, _ = await opening("drafts")
+    await shown.goto("/chat/main")
+    await shown.locator("#text").press_sequentially("half a thought")
+    await shown.reload()
+    await expect(shown.locator("#text")).to_have_value("half a thought")
+    await shown.press("#text", "Enter")
+    await expect(shown.locator(".item.mine")).to_have_count(1)
+    await shown.reload()
+    await expect(shown.locator("#text")).to_have_value("")
+
+
+async def test_enter_makes_a_line_where_fingers_type(opening: Opening) -> None:
+    shown, _ = await opening("fingers", has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
+    await shown.goto("/chat/main")
+    await shown.locator("#text").press_sequentially("one")
+    await shown.press("#text", "Enter")
+    await shown.locator("#text").press_sequentially("two")
+    await expect(shown.locator("#text")).to_have_value("one\ntwo")
+    await shown.locator("#send").tap()
+    await expect(shown.locator(".item.mine")).to_contain_text("two")
 
 
 async def test_a_question_is_answered_by_its_button(opening: Opening) -> None:

@@ -38,7 +38,7 @@ from channels.carried import carrying
 from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
-from channels.telegram import TelegramChannel
+from channels.telegram import TelegramChannel, Wire
 from channels.web import PageItem, WebChannel
 from tests.kit.patience import SECONDS, limit, settle, until
 from tests.platforms import discord as discords
@@ -222,8 +222,7 @@ async def telegram(cleanup: AsyncExitStack, _folder: Path) -> Rig:
         await client.get(drop, params={"drop_pending_updates": True})
     channel = TelegramChannel(
         id="telegram",
-        token=platform.token,
-        base_url=platform.url,
+        wire=Wire(platform.token, platform.url),
         now=lambda: NOW,
         pace=Pace(poll_seconds=1, request_seconds=SECONDS),
     )

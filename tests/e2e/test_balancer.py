@@ -14,7 +14,7 @@ import httpx
 import pytest
 import yaml
 
-from channels.telegram import TelegramChannel, Webhook
+from channels.telegram import TelegramChannel, Webhook, Wire
 from gateway import app
 from tests.kit import postgres
 from tests.kit.patience import SECONDS, until
@@ -39,7 +39,7 @@ def test_the_balancer_names_the_services_and_what_they_answer() -> None:
     assert mounted and all((ROOT / one.split(":")[0]).is_file() for one in mounted)
     assert all(key in more["services"] or key in base["services"] for key in more["services"]["balancer"]["depends_on"])
     hook = TelegramChannel(
-        id="telegram", token=TELEGRAM_TOKEN, webhook=Webhook(url="https://b.example", secret="s" * 20), now=app.now
+        id="telegram", wire=Wire(TELEGRAM_TOKEN), webhook=Webhook(url="https://b.example", secret="s" * 20), now=app.now
     ).hook()
     assert hook is not None and hook.path.startswith("/telegram/") and "location /telegram/ {" in CONF
 

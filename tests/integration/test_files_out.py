@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from channels.base import Button, Channel, ChannelError, ChannelUnavailable, File, Outbound, Place, TooLarge
 from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
-from channels.telegram import TelegramChannel, TelegramRateLimited
+from channels.telegram import TelegramChannel, TelegramRateLimited, Wire
 from gateway.pipeline.delivery import Delivery, pieces, shows
 from memory.mailbox import mailbox, outbox
 from memory.mailbox.outbox import Outgoing, Part
@@ -158,7 +158,7 @@ def screen(limit: Path | None = None) -> ConsoleChannel:
 
 def test_files_come_behind_the_words_and_the_buttons_stay_with_these() -> None:
     """A caption has room for a quarter of what a message has, so the words never go there."""
-    channel = TelegramChannel(id="t", token="1:a", now=lambda: 0)
+    channel = TelegramChannel(id="t", wire=Wire("1:a"), now=lambda: 0)
     sent = pieces(channel, "word " * 2_000, buttons=[Button(label="OK", data="ok")], files=[EXPORT, EXPORT])
     *words, first, second = sent
     assert len(words) == 3
@@ -169,7 +169,7 @@ def test_files_come_behind_the_words_and_the_buttons_stay_with_these() -> None:
 
 def test_what_a_channel_can_not_show_is_known_before_it_is_promised(tmp_path: Path) -> None:
     """Who asks for a file must read why none came, and not wait for it."""
-    telegram = TelegramChannel(id="t", token="1:a", now=lambda: 0)
+    telegram = TelegramChannel(id="t", wire=Wire("1:a"), now=lambda: 0)
     discord = DiscordChannel(id="d", token="a.b.c", now=lambda: 0)
     ten = File(name="a.md", data=bytes(10 * 1024 * 1024))
     table: list[tuple[Channel | None, File, bool]] = [
@@ -462,7 +462,7 @@ def test_telegram_links_to_messages_of_supergroups_only(
     chat: str, thread: str | None, message: str, link: str | None
 ) -> None:
     """A private chat's or a basic group's messages have no address."""
-    channel = TelegramChannel(id="telegram", token="1:a", now=lambda: 0)
+    channel = TelegramChannel(id="telegram", wire=Wire("1:a"), now=lambda: 0)
     assert channel.link(Place(channel="telegram", chat=chat, thread=thread), message) == link
 
 

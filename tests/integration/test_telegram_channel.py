@@ -29,7 +29,7 @@ from channels.base import (
     Place,
     PlaceGone,
 )
-from channels.telegram import TelegramChannel, TelegramRateLimited, probe
+from channels.telegram import TelegramChannel, TelegramRateLimited, Wire, probe
 from tests.kit.fakes import Clock
 from tests.kit.patience import SECONDS, leap, limit, settle
 from tests.kit.telegram_bot import (
@@ -563,11 +563,11 @@ async def test_server_that_is_not_there_leaves_no_doubt() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    channel = TelegramChannel(id="telegram", token="1:x", base_url=url, now=milliseconds)
+    channel = TelegramChannel(id="telegram", wire=Wire("1:x", url), now=milliseconds)
     with pytest.raises(ChannelUnavailable, match="can't be reached") as caught:
         await channel.send(row("hello"))
     assert caught.value.certain
-    unknown = TelegramChannel(id="telegram", token="1:x", base_url="http://no-such-host.invalid", now=milliseconds)
+    unknown = TelegramChannel(id="telegram", wire=Wire("1:x", "http://no-such-host.invalid"), now=milliseconds)
     with pytest.raises(ChannelUnavailable, match="can't be reached") as caught:
         await unknown.send(row("hello"))
     assert caught.value.certain
@@ -582,7 +582,7 @@ async def test_server_with_a_foreign_certificate_leaves_no_doubt() -> None:
 
     async with await asyncio.start_server(accept, "127.0.0.1", 0, ssl=context) as server:
         url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        channel = TelegramChannel(id="telegram", token="1:x", base_url=url, now=milliseconds)
+        channel = TelegramChannel(id="telegram", wire=Wire("1:x", url), now=milliseconds)
         with pytest.raises(ChannelUnavailable) as caught:
             await channel.send(row("hello"))
     assert caught.value.certain

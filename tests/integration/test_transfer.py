@@ -159,6 +159,17 @@ async def test_what_was_forgotten_stays_so(memory: Service) -> None:
     assert brought.counts.forgotten == 1 and await values(memory, ada) == set()
 
 
+async def test_what_was_forgotten_stays_so_under_a_key_that_says_as_much(memory: Service) -> None:
+    """A file files under "preference" what was told as a like; another statement with the same word comes in."""
+    ada = await memory.identities.context(*private("ada"))
+    (kept,) = await do(memory, ada, lambda edits: edits.remember("marzipan", key="likes"), "1")
+    await forgotten_alone(memory, ada, kept.id)
+    told = "- preference: marzipan\n- Hobbies: marzipan\n- Interests: marzipan\n- Dislikes: marzipan\n"
+    brought = await bring(memory, notes(told, at=NOON + DAY))
+    assert brought.counts.forgotten == 3
+    assert {(each.key, each.value) for each in await memory.browse.memories(ada, limit=9)} == {("dislikes", "marzipan")}
+
+
 async def test_who_has_learning_off_gets_nothing(memory: Service) -> None:
     """An import is no way around a wish."""
     ada = await memory.identities.context(*private("ada"))

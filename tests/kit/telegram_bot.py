@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from channels.base import CommandSpec, Inbound, Outbound, Place
 from channels.supervision import Pace
-from channels.telegram import TelegramChannel
+from channels.telegram import TelegramChannel, Wire
 from tests.kit.hosts import KeepingHost
 from tests.kit.patience import SECONDS, leap, settle
 from tests.platforms.telegram import Control
@@ -67,8 +67,7 @@ def bot(
 ) -> TelegramChannel:
     given: dict[str, Any] = {
         "id": "telegram",
-        "token": telegram.token,
-        "base_url": telegram.url,
+        "wire": Wire(telegram.token, options.pop("base_url", telegram.url), options.pop("proxy", None)),
         "now": milliseconds,
         "pace": Pace(request_seconds=request_seconds, poll_seconds=poll_seconds, sleep=sleep, random=lambda: 0.0),
     }

@@ -16,6 +16,10 @@ let seen = log.dataset.seen;
 let later = [];
 let pinned = true;
 
+// The draft of each conversation outlives a reload, in its tab alone.
+const draft = `remora draft ${who} ${own}`;
+field.value ||= sessionStorage.getItem(draft) ?? "";
+
 const bottom = () => { if (pinned) log.scrollTop = log.scrollHeight; };
 const busy = () => { stop.hidden = !log.querySelector(".growing"); };
 
@@ -25,8 +29,47 @@ function showLog({ html, seen: now }) {
   seen = now;
   log.innerHTML = html;
   for (const message of unsent.values()) keep(message);
+  shown();
+}
+
+function shown() {
+  for (const code of log.querySelectorAll(".item:not(.growing) .words pre")) copiable(code);
   busy();
   bottom();
+}
+
+function copiable(code) {
+  if (code.parentNode.className === "code") return;
+  const frame = Object.assign(document.createElement("div"), { className: "code" });
+  const button = Object.assign(document.createElement("button"), { className: "copy", type: "button", textContent: log.dataset.copy });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = log.dataset.copied;
+      setTimeout(() => { button.textContent = log.dataset.copy; }, 2000);
+    } catch {
+      // Without a certificate, or if the person refuses it, browsers leave only the selection.
+      getSelection().selectAllChildren(code);
+    }
+  });
+  code.replaceWith(frame);
+  frame.append(code, button);
+}
+
+// Makes a node what another one is. What did not change stays, so that a selection in an answer that grows lasts.
+function grow(node, fresh) {
+  if (node.isEqualNode(fresh)) return;
+  if (node.nodeName !== fresh.nodeName) { node.replaceWith(fresh); return; }
+  if (node.nodeType === Node.TEXT_NODE) {
+    if (fresh.data.startsWith(node.data)) node.appendData(fresh.data.slice(node.data.length));
+    else node.data = fresh.data;
+    return;
+  }
+  for (const name of node.getAttributeNames()) if (!fresh.hasAttribute(name)) node.removeAttribute(name);
+  for (const name of fresh.getAttributeNames()) node.setAttribute(name, fresh.getAttribute(name));
+  const before = [...node.childNodes];
+  [...fresh.childNodes].forEach((child, at) => { if (before[at]) grow(before[at], child); else node.append(child); });
+  before.slice(fresh.childNodes.length).forEach((child) => child.remove());
 }
 
 function showItem({ key, html }) {
@@ -37,10 +80,11 @@ function showItem({ key, html }) {
   seen = "";
   unsent.delete(key);
   const old = document.getElementById(key);
-  if (old) old.replaceWith(made.content);
+  const fresh = made.content.querySelector("article");
+  if (old?.classList.contains("growing") && fresh) grow(old, fresh);
+  else if (old) old.replaceWith(made.content);
   else log.append(made.content);
-  busy();
-  bottom();
+  shown();
 }
 
 const STATES = {
@@ -339,6 +383,7 @@ form.addEventListener("submit", (event) => {
   item.querySelector(".again").addEventListener("click", () => deliver(message));
   item.querySelector(".drop").addEventListener("click", () => { unsent.delete(message.key); item.remove(); field.focus(); });
   field.value = "";
+  sessionStorage.removeItem(draft);
   files.value = "";
   named();
   state.textContent = "";
@@ -370,11 +415,18 @@ log.addEventListener("submit", (event) => {
   act(event.target.getAttribute("action"), new URLSearchParams(new FormData(event.target, event.submitter)), event.submitter);
 });
 
+// Where fingers type, Enter makes a line, and the button sends.
+const touched = matchMedia("(pointer: coarse)");
 field.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+  // Safari ends a composition before the key that ended it; its code tells.
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229 && !touched.matches) {
     event.preventDefault();
     form.requestSubmit(document.getElementById("send"));
   }
+});
+field.addEventListener("input", () => sessionStorage.setItem(draft, field.value));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.isComposing && !stop.hidden) form.requestSubmit(stop);
 });
 
 function named() {
@@ -389,6 +441,5 @@ addEventListener("beforeunload", (event) => {
 });
 
 document.querySelector(".talks details").open = matchMedia("(min-width: 60rem)").matches;
-bottom();
-busy();
+shown();
 join();

@@ -746,6 +746,7 @@ def test_bot_is_its_token_and_the_rest_is_default(tmp_path: Path) -> None:
     assert bot.model_dump(exclude={"token"}) == {
         "id": "telegram",
         "base_url": "https://api.telegram.org",
+        "proxy": None,
         "allow": (),
         "admins": (),
         "groups": (),
@@ -885,6 +886,7 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
     assert bot.model_dump(exclude={"token"}) == {
         "id": "discord",
         "base_url": "https://discord.com/api/v10",
+        "proxy": None,
         "allow": (),
         "admins": (),
         "servers": (),

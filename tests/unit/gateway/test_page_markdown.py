@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from markupsafe import escape
 
 from channels import markup
-from gateway.page.markdown import rendered
+from gateway.page.markdown import LANGUAGES, MOST_COLOURED, rendered
 
 
 @pytest.mark.parametrize(
@@ -64,4 +65,62 @@ def test_no_text_is_formatted_for_long(text: str) -> None:
 def test_columns_are_aligned_by_classes() -> None:
     """The page's policy forbids styles in elements: a browser would log an error for each cell."""
     shown = rendered("|a|b|c|\n|:-|:-:|-:|\n|1|2|3|\n")
-    assert "style=" not in shown and '<td class="to-center">2</td>' in shown and '<th class="to-right">c</th>' in shown
+    assert " style=" not in shown
+    assert '<td class="to-center" dir="auto">2</td>' in shown and '<th class="to-right" dir="auto">c</th>' in shown
+
+
+def test_code_has_the_colours_of_its_language_by_classes() -> None:
+    shown = rendered('```py\ndef f(): return "<b>"\n```')
+    assert '<span class="c-k">def</span>' in shown and "&lt;b&gt;" in shown and " style=" not in shown
+    assert '<pre tabindex="0">' in shown
+
+
+@pytest.mark.parametrize("code", ["```nobody-knows\nx < 1\n```", "```\nx < 1\n```", "    x < 1"])
+def test_code_of_no_known_language_stays_as_it_is(code: str) -> None:
+    assert "x &lt; 1" in rendered(code) and "<span" not in rendered(code)
+
+
+@pytest.mark.campaign
+def test_no_code_is_coloured_for_long() -> None:
+    """A language's rules are patterns of its own; each is tried with what makes patterns slow."""
+    units = ["(", "'", "\\", "{", "a ", "x=", "<!--", "é", "a.", "a\n", " \n"]
+    slow = []
+    for unit in units:
+        line = unit * (299 // len(unit))
+        for name in sorted(set(LANGUAGES.values())):
+            code = f"{line}\n" * (MOST_COLOURED // (len(line) + 2))
+            begun = time.thread_time()
+            rendered(f"~~~{name}\n{code}\n~~~")
+            if (seconds := time.thread_time() - begun) > 0.25:
+                slow.append(f"{name} of {unit!r}: {seconds:.2f} s")
+    assert not slow
+
+
+def test_formulas_are_set_without_scripts_styles_and_links() -> None:
+    assert "<mfrac>" in rendered("$$\\frac{a}{b}$$") and "<msup>" in rendered("so \\(x^2 < y\\) holds")
+    shown = rendered(
+        "$$\\text{<script>alert(1)</script>} \\href{javascript:x}{y} \\style{color:red}{a} \\class{c}{d}$$"
+    )
+    assert "&lt;script&gt;" in shown
+    assert not any(bad in shown for bad in ("<script", "javascript", " style=", ' class="c"'))
+
+
+@pytest.mark.parametrize("latex", ["x^2^3", "\\genfrac{}", "\\def\\a{\\a\\a}\\a", "{" * 900, "\\sqrt{" * 150])
+def test_a_formula_that_cannot_be_set_is_shown_as_it_is_written(latex: str) -> None:
+    assert f"<code>{escape(latex)}</code>" in rendered(f"so \\({latex}\\) holds")
+
+
+def test_money_is_no_formula() -> None:
+    assert "<math" not in rendered("It costs $5 here and $6 there.")
+
+
+def test_tasks_have_their_boxes_and_bare_addresses_lead_there() -> None:
+    shown = rendered("- [ ] milk\n- [x] see https://a.example/x_y_z.")
+    assert '<li class="task">☐ milk</li>' in shown and "☑ see" in shown
+    assert 'href="https://a.example/x_y_z"' in shown
+
+
+def test_each_block_has_the_direction_of_its_own_words() -> None:
+    shown = rendered("שלום\n\nhello\n\n# نعم")
+    assert shown.count('dir="auto"') == 3
+    assert "<h3" in shown
