@@ -12,12 +12,18 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 ChatKind: TypeAlias = Literal["private", "group"]
 #: The kinds of attachment. "other" has no bytes, or none that say anything: a place on a map, a poll, a sticker.
-AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other"]
+#: A "preview" is what a platform shows of a link in the text, in another's words.
+AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other", "preview"]
+#: Whose words are quoted: the bot's, those of the person who quotes them, or another's.
+Whose: TypeAlias = Literal["bot", "self", "other"]
+#: What is quoted. A "part" was chosen by the person, "elsewhere" is a message in another chat, "opening" the one that a
+#: thread began with, and "gone" one that was deleted.
+QuotedKind: TypeAlias = Literal["message", "part", "elsewhere", "story", "task", "option", "opening", "gone"]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1
@@ -140,7 +146,8 @@ class Attachment:
 
     `name` is the file's name, or a word or two that say what it is. `size` is in bytes as the platform tells it, or
     None. `reference` is what `Channel.fetch` needs to find the bytes; it is empty if there are none. `spoken` is True
-    for a voice message: its words are the person's own.
+    for a voice message: its words are the person's own. `text` is what something without bytes says beside its name:
+    the tasks of a list, the options of a poll.
     """
 
     kind: AttachmentKind
@@ -149,6 +156,22 @@ class Attachment:
     size: int | None = None
     reference: str = ""
     spoken: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """What a message answers, which is not said by it: nothing in it is the word of the person who quotes it.
+
+    `author` is a name, and `author_id` the platform's id of a person; both may be empty.
+    """
+
+    whose: Whose = "other"
+    kind: QuotedKind = "message"
+    author: str = ""
+    author_id: str = ""
+    text: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +191,8 @@ class Inbound:
     `instructions` and `earlier`, which a program brings with each of its requests, are in RAM only: they may hold words
     that were forgotten here. `as_admin` is the page's word that its visitor signed in lately enough to use the rights
     of the account they signed in with. `length` is that of the text as it was sent, in characters, if it
-    was too long and was shortened when it was taken; else 0.
+    was too long and was shortened when it was taken; else 0. `reply_to` is the id of the message in this chat that is
+    answered, `quoted` what is known of it. `forwarded_from` is who said a forwarded message, if that is known.
     """
 
     channel: str
@@ -184,9 +208,12 @@ class Inbound:
     sent_at: int
     thread: str | None = None
     chat_title: str = ""
+    thread_title: str = ""
     reply_to: str | None = None
+    quoted: Quoted | None = None
     addressed: bool = True
     forwarded: bool = False
+    forwarded_from: str = ""
     edited: bool = False
     pressed: str | None = None
     attachments: tuple[Attachment, ...] = ()
@@ -204,9 +231,19 @@ class Inbound:
     def place(self) -> Place:
         return Place(channel=self.channel, chat=self.chat, thread=self.thread)
 
+    @property
+    def brings(self) -> bool:
+        """True if there is something beside its own words."""
+        return self.fetches or self.forwarded or self.quoted is not None
+
+    @property
+    def fetches(self) -> bool:
+        return bool(self.attachments or (self.quoted is not None and self.quoted.attachments))
+
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}
         fields["attachments"] = [asdict(attachment) for attachment in self.attachments]
+        fields["quoted"] = None if self.quoted is None else asdict(self.quoted)
         return json.dumps({"version": INBOUND_VERSION, **fields}, ensure_ascii=False)
 
     @classmethod
@@ -216,8 +253,12 @@ class Inbound:
         version = fields.pop("version", None)
         if version != INBOUND_VERSION:
             raise ValueError(f"stored message has version {version}, this Remora reads {INBOUND_VERSION}")
-        attachments = tuple(Attachment(**attachment) for attachment in fields.pop("attachments", ()))
-        return cls(**fields, attachments=attachments)
+        quoted = fields.pop("quoted", None)
+        return cls(**_with_attachments(fields), quoted=None if quoted is None else Quoted(**_with_attachments(quoted)))
+
+
+def _with_attachments(fields: dict[str, Any]) -> dict[str, Any]:
+    return fields | {"attachments": tuple(Attachment(**attachment) for attachment in fields.get("attachments", ()))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,11 +28,14 @@ from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
     DiscordPlace,
     Json,
+    NamesOf,
     display,
     edited_at,
     is_from_person,
+    is_reply,
     made_at,
     moment,
+    quotation,
     read,
     snowflake,
 )
@@ -169,6 +172,7 @@ class Receiver:
         # The servers that are absent now, each with the position after which it is read back (None: not read back).
         self._awaited: dict[int, int | None] = {}
         self._spots: dict[str, DiscordPlace | None] = {}
+        self._opened: dict[str, bool] = {}  # the threads whose first message was handed on
         self._events: dict[str, Callable[[Json], None]] = {
             "READY": self._on_session,
             "RESUMED": self._on_resumed,
@@ -537,11 +541,47 @@ class Receiver:
         channel = str(message["channel_id"])
         spot = await self._spot(channel, server)
         if spot is not None:
-            await self._host.on_inbound(self._inbound(message, spot))
+            if is_reply(message) and "referenced_message" not in message:
+                answered = message["message_reference"]
+                with suppress(ChannelError):
+                    message = message | {
+                        "referenced_message": await self._shown_message(
+                            str(answered.get("channel_id") or channel), str(answered["message_id"])
+                        )
+                    }
+            await self._host.on_inbound(await self._with_opening(self._inbound(message, spot), spot))
             if spot.server is not None:
                 self._intake.saw(spot.chat, spot.server)
         if server is None:
             self._intake.took_direct(channel, int(message["id"]))
+
+    async def _shown_message(self, channel: str, message: str) -> Json | None:
+        """Returns a message as it is now; None if it is deleted. Raises `ChannelError`."""
+        path, bucket = f"/channels/{int(channel)}/messages/{int(message)}", f"/channels/{channel}/messages/id"
+        try:
+            shown = await self._rest.call("GET", path, bucket=bucket, seconds=self._request_seconds)
+        except DiscordRefused as exc:
+            if exc.status != 404:
+                raise
+            return None
+        return shown if isinstance(shown, dict) else None
+
+    async def _with_opening(self, inbound: Inbound, spot: DiscordPlace) -> Inbound:
+        """Returns the first message to the bot in a thread with the message that the thread began with."""
+        thread, guild = spot.thread, None if spot.server is None else self._client.get_guild(int(spot.server))
+        passes = thread in (None, inbound.message_id) or thread in self._opened or spot.mine
+        if thread is None or guild is None or passes or not inbound.addressed or inbound.quoted is not None:
+            return inbound
+        remember(self._opened, thread, True)
+        in_forum = isinstance(guild.get_channel(int(spot.chat)), discord.ForumChannel)
+        opening: Json | None = None
+        with suppress(ChannelError):
+            opening = await self._shown_message(thread if in_forum else spot.chat, thread)
+        if opening is None:
+            return inbound
+        return replace(
+            inbound, quoted=quotation(opening, inbound.author_id, me=self._me.id, kind="opening", **_names(guild))
+        )
 
     def _on_edit(self, message: Json) -> None:
         edited = edited_at(message)
@@ -573,12 +613,7 @@ class Receiver:
         guild = None if spot.server is None else self._client.get_guild(int(spot.server))
         own_role = None if guild is None else guild.self_role
         tags = [f"<@{self._me.id}>", f"<@!{self._me.id}>", *([] if own_role is None else [f"<@&{own_role.id}>"])]
-        said = read(
-            message,
-            tags=tags,
-            role=lambda number: _name_of(None if guild is None else guild.get_role(int(number))),
-            channel=lambda number: _name_of(None if guild is None else guild.get_channel_or_thread(int(number))),
-        )
+        said = read(message, me=self._me.id, tags=tags, **_names(guild))
         answered = message.get("referenced_message")
         to_me = said.answered is not None and answered is not None and answered["author"]["id"] == self._me.id
         author = message["author"]
@@ -597,9 +632,12 @@ class Receiver:
             sent_at=made_at(message["id"]),
             thread=spot.thread,
             chat_title=spot.title,
+            thread_title=spot.topic,
             reply_to=said.answered,
+            quoted=said.quoted,
             addressed=kind == "private" or not self._mention or said.named or to_me or spot.mine,
             forwarded=said.forwarded,
+            forwarded_from=said.forwarded_from,
             attachments=said.attachments,
             server=spot.server,
         )
@@ -642,7 +680,21 @@ class Receiver:
             return DiscordPlace(chat=channel, title=f"#{name}", server=server, mine=mine)
         guild = self._client.get_guild(int(server))
         title = _name_of(None if guild is None else guild.get_channel(int(parent)))
-        return DiscordPlace(chat=parent, thread=channel, title=f"#{title}" if title else "", server=server, mine=mine)
+        return DiscordPlace(
+            chat=parent, thread=channel, title=f"#{title}" if title else "", topic=name, server=server, mine=mine
+        )
+
+
+def _names(guild: discord.Guild | None) -> NamesOf:
+    """Returns the functions that name a server's roles and channels by their ids."""
+
+    def named(number: str, known: str) -> str | None:
+        return _name_of(getattr(guild, known)(int(number))) if guild is not None and number.isdecimal() else None
+
+    return {
+        "role": partial(named, known="get_role"),
+        "channel": partial(named, known="get_channel_or_thread"),
+    }
 
 
 def next_reader(channels: Collection[str], waits: Callable[[str], bool]) -> str:

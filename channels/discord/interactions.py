@@ -201,6 +201,7 @@ class Interactions:
             sent_at=made_at(interaction["id"]),
             thread=spot.thread,
             chat_title=spot.title,
+            thread_title=spot.topic,
             pressed=pressed,
             server=spot.server,
             language=interaction.get("locale", ""),

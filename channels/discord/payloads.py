@@ -11,12 +11,24 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
-from channels.base import Attachment, AttachmentKind, Button, CommandSpec, Form, Option, Outbound, Suggestion, rows
+from channels.base import (
+    Attachment,
+    AttachmentKind,
+    Button,
+    CommandSpec,
+    Form,
+    Option,
+    Outbound,
+    Quoted,
+    QuotedKind,
+    Suggestion,
+    rows,
+)
 
 Json: TypeAlias = dict[str, Any]
 
@@ -72,24 +84,40 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordPlace:
-    """A channel or thread of Discord as a place of Remora. `mine` is True for a thread that the bot started."""
+    """A channel or thread of Discord as a place of Remora. `mine` is True for a thread that the bot started.
+
+    `topic` is the name of the thread, in a forum the title of its post.
+    """
 
     chat: str
     thread: str | None = None
     title: str = ""
+    topic: str = ""
     server: str | None = None
     mine: bool = False
 
 
+class NamesOf(TypedDict):
+    """Functions that return the name of a server's role or channel by its id, if it is known."""
+
+    role: Callable[[str], str | None]
+    channel: Callable[[str], str | None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageContent:
-    """The content of a message; `named`: it mentions the bot; `answered`: the id of the message it replies to."""
+    """The content of a message; `named`: it mentions the bot; `answered`: the id of the message it replies to.
+
+    `forwarded_from` is the channel that a forwarded message comes from, if the bot knows it.
+    """
 
     text: str
     named: bool
     forwarded: bool
     attachments: tuple[Attachment, ...]
     answered: str | None
+    quoted: Quoted | None = None
+    forwarded_from: str = ""
 
 
 def made_at(snowflake: str | int) -> int:
@@ -132,6 +160,11 @@ def is_from_person(message: Json) -> bool:
     )
 
 
+def is_reply(message: Json) -> bool:
+    reference = message.get("message_reference")
+    return message.get("type") == _REPLY and isinstance(reference, dict) and "message_id" in reference
+
+
 def display(user: Json, member: Json | None = None) -> str:
     """Returns a user's name as people see it; never empty."""
     names = [(member or {}).get("nick"), user.get("global_name"), user.get("username"), user.get("id")]
@@ -139,25 +172,65 @@ def display(user: Json, member: Json | None = None) -> str:
 
 
 def read(
-    message: Json, *, tags: Sequence[str], role: Callable[[str], str | None], channel: Callable[[str], str | None]
+    message: Json,
+    *,
+    me: str = "",
+    tags: Sequence[str],
+    **names: Unpack[NamesOf],
 ) -> MessageContent:
-    """Returns the content of a person's message; `tags` are the mentions that mean the bot."""
+    """Returns the content of a message; `tags` are the mentions that mean the bot, whose id is `me`."""
     reference = message.get("message_reference") or {}
     snapshots = message.get("message_snapshots") or ()
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
     content = snapshots[0].get("message") or {} if snapshots else message
-    text = str(content.get("content") or "")
+    text = _words(content)
     named = not forwarded and any(tag in text for tag in tags)
-    users = {str(user["id"]): display(user, user.get("member")) for user in message.get("mentions") or ()}
+    users = {
+        str(user["id"]): display(user, user.get("member"))
+        for user in (*(message.get("mentions") or ()), *(content.get("mentions") or ()))
+    }
     if named:
         text = _without(text, tags) or text
     answered = None if forwarded else reference.get("message_id")
+    origin = names["channel"](str(reference.get("channel_id"))) if forwarded else None
+    quoted = None
+    if answered is not None and "referenced_message" in message:
+        speaker = str((message.get("author") or {}).get("id", ""))
+        quoted = quotation(message["referenced_message"], speaker, me=me, **names)
     return MessageContent(
-        text=_well_formed(_TAG.sub(lambda tag: _named(tag, users, role, channel), text)),
+        text=_well_formed(_TAG.sub(lambda tag: _named(tag, users, **names), text)),
         named=named,
         forwarded=forwarded,
         attachments=_attachments(message, content),
         answered=None if answered is None else str(answered),
+        quoted=quoted,
+        forwarded_from=f"#{origin}" if origin else "",
+    )
+
+
+def quotation(
+    quoted: Json | None,
+    speaker: str,
+    *,
+    me: str,
+    kind: QuotedKind = "message",
+    **names: Unpack[NamesOf],
+) -> Quoted:
+    """Returns a message that a person with the id `speaker` answers; None stands for one that is deleted."""
+    if quoted is None:
+        return Quoted(kind="gone")
+    author, content = quoted.get("author") or {}, read(quoted, tags=(), **names)
+    number = str(author.get("id", ""))
+    name = display(author, quoted.get("member"))
+    if content.forwarded:
+        name = f"{content.forwarded_from or 'somebody'}, forwarded by {name}"
+    return Quoted(
+        whose="bot" if number == me else "self" if number == speaker else "other",
+        kind=kind,
+        author=name,
+        author_id="" if quoted.get("webhook_id") else number,
+        text=content.text,
+        attachments=content.attachments,
     )
 
 
@@ -329,6 +402,19 @@ def _components(buttons: Sequence[Button]) -> list[Json]:
     ]
 
 
+def _words(content: Json) -> str:
+    """Returns a message's own text; of one made of components, what stands in them."""
+    return "\n".join(filter(None, (str(content.get("content") or ""), *_component_words(content.get("components")))))
+
+
+def _component_words(components: object) -> Iterator[str]:
+    for part in components if isinstance(components, list) else ():
+        if isinstance(part, dict):
+            if isinstance(part.get("content"), str):
+                yield part["content"]
+            yield from _component_words(part.get("components"))
+
+
 def _attachments(message: Json, content: Json) -> tuple[Attachment, ...]:
     found = [_attachment(message, content, one) for one in content.get("attachments") or ()]
     found += [
@@ -336,9 +422,35 @@ def _attachments(message: Json, content: Json) -> tuple[Attachment, ...]:
         for one in content.get("sticker_items") or ()
     ]
     if (poll := content.get("poll")) is not None:
-        question = (poll.get("question") or {}).get("text") or ""
-        found.append(Attachment(kind="other", name=_well_formed(f"poll {question}".strip())))
+        found.append(_poll(poll))
+    found += [preview for embed in content.get("embeds") or () if (preview := _embed(embed)) is not None]
     return tuple(found)
+
+
+def _poll(poll: Json) -> Attachment:
+    question = (poll.get("question") or {}).get("text") or ""
+    results = poll.get("results") or {}
+    votes = {count.get("id"): count.get("count") for count in results.get("answer_counts") or ()}
+    lines = [f"poll{', closed' if results.get('is_finalized') else ''}: {question}"]
+    for answer in poll.get("answers") or ():
+        media, count = answer.get("poll_media") or {}, votes.get(answer.get("answer_id"), 0)
+        text = media.get("text") or (media.get("emoji") or {}).get("name") or ""
+        lines.append(f"- {text}" + (f" ({count} vote{'' if count == 1 else 's'})" if poll.get("results") else ""))
+    return Attachment(kind="other", name=_well_formed(f"poll {question}".strip()), text=_well_formed("\n".join(lines)))
+
+
+def _embed(embed: Json) -> Attachment | None:
+    """Returns an embed or the preview of a link as words; None if it has none."""
+    parts = [(embed.get(name) or {}).get(key) for name, key in (("provider", "name"), ("author", "name"))]
+    parts += [embed.get("title"), embed.get("description")]
+    parts += [f"{field.get('name', '')}: {field.get('value', '')}" for field in embed.get("fields") or ()]
+    parts += [(embed.get("footer") or {}).get("text"), embed.get("url")]
+    lines = [str(part).strip() for part in parts if part and str(part).strip()]
+    if not lines:
+        return None
+    what = "embed" if embed.get("type", "rich") == "rich" else "link preview"
+    title = str(embed.get("title") or embed.get("url") or "")
+    return Attachment(kind="preview", name=_well_formed(f"{what} {title}".strip()), text=_well_formed("\n".join(lines)))
 
 
 def _attachment(message: Json, content: Json, one: Json) -> Attachment:

@@ -1,4 +1,4 @@
-"""Turns Telegram's updates into `Inbound`, the terms that all platforms share. All functions are pure.
+"""Turns Telegram's updates into `Inbound`, the terms that all platforms share. Nothing is kept but the names of topics.
 
 Invariants: words and mentions are read by Telegram's own marks, never by what a text looks like. An anonymous admin,
 a channel and another bot never count as a person. A text holds no lone surrogate. The parts of an album keep the
@@ -8,7 +8,7 @@ order in which they came, and albums the order of their first parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from aiogram.enums import ContentType
@@ -17,14 +17,22 @@ from aiogram.types import (
     Chat,
     ChatMemberRestricted,
     ChatMemberUpdated,
-    Location,
     Message,
-    PhotoSize,
     Update,
-    User,
 )
 
-from channels.base import Attachment, AttachmentKind, ChatKind, Inbound
+from channels.base import ChatKind, Inbound
+from channels.telegram.contents import (
+    answered_by,
+    attachments,
+    chat_name,
+    forwarded_from,
+    names_in_rich,
+    person,
+    quoted,
+    well_formed,
+    words,
+)
 from channels.telegram.wire import TelegramBot
 
 JSON: TypeAlias = dict[str, Any]
@@ -33,9 +41,8 @@ PLATFORM = "telegram"
 #: The thread id of a forum's General topic; sending to it by id is refused.
 GENERAL = 1
 
-_NAME = 100  # characters of an attachment's name
-#: Pixels of a picture; models make larger ones smaller before they look.
-_PIXELS = 2_000_000
+#: The most topics whose names are known at a time.
+_TOPICS = 1_000
 #: Content that a person puts into a chat. Other content comes from Telegram itself: a pin, a new title, a boost.
 _SPOKEN = frozenset(
     {
@@ -47,6 +54,9 @@ _SPOKEN = frozenset(
         ContentType.DICE,
         ContentType.DOCUMENT,
         ContentType.GAME,
+        ContentType.GIVEAWAY,
+        ContentType.GIVEAWAY_WINNERS,
+        ContentType.INVOICE,
         ContentType.LIVE_PHOTO,
         ContentType.LOCATION,
         ContentType.PAID_MEDIA,
@@ -99,13 +109,14 @@ def gathered(updates: Sequence[JSON]) -> list[list[JSON]]:
 class UpdateReader:
     """Reads updates for one bot. `channel` is its channel's id.
 
-    With `mention` the bot is addressed in groups only by its @name, a reply to it or a command, else by every
-    message.
+    `topics` collects the names of topics by chat and topic, as they are seen. With `mention` the bot is addressed in
+    groups only by its @name, a reply to it or a command, else by every message.
     """
 
     channel: str
     me: TelegramBot
     mention: bool
+    topics: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def said(self, updates: Sequence[Update]) -> Inbound | None:
         """Returns a new message, or the parts of an album as one; None if nobody said it, or a bot did."""
@@ -125,6 +136,7 @@ class UpdateReader:
             text="\n".join(part.text for part in parts if part.text),
             reply_to=next((part.reply_to for part in parts if part.reply_to is not None), None),
             addressed=any(part.addressed for part in telling),
+            quoted=next((part.quoted for part in parts if part.quoted is not None), None),
             forwarded=any(part.forwarded for part in parts),
             attachments=tuple(attachment for part in parts for attachment in part.attachments),
         )
@@ -147,33 +159,31 @@ class UpdateReader:
             chat=str(shown.chat.id),
             chat_kind=kind,
             author_id=str(press.from_user.id),
-            author_name=_well_formed(_person(press.from_user)),
+            author_name=well_formed(person(press.from_user)),
             message_id=str(shown.message_id),
             text="",
             sent_at=now,
             # If a message is too old to be shown to bots, only its chat and id are known.
             thread=_topic(shown) if isinstance(shown, Message) else None,
-            chat_title=_well_formed(shown.chat.title or ""),
+            chat_title=well_formed(shown.chat.title or ""),
             pressed=press.data,
             language=press.from_user.language_code or "",
         )
 
     def _said(self, message: Message, update_id: int, *, edited: bool) -> Inbound | None:
-        kind = _kind(message.chat)
+        kind, topic = _kind(message.chat), self._topic_name(message)
         if kind is None or not _is_spoken(message, kind):
             return None
         author = message.from_user
         if message.sender_chat is not None:
             # An anonymous admin or a channel: the user given with it is a stand-in and must never count as a person.
-            author_id, author_name = "", message.sender_chat.title or str(message.sender_chat.id)
+            author_id, author_name = "", chat_name(message.sender_chat)
         elif author is None or author.is_bot:
             return None
         else:
-            author_id, author_name = str(author.id), _person(author)
+            author_id, author_name = str(author.id), person(author)
         text, named, elsewhere = _words(message, self.me)
-        answered = message.reply_to_message
-        if answered is not None and answered.forum_topic_created is not None:
-            answered = None  # every message of a topic is a reply to the message that opened it
+        answered = answered_by(message)
         if kind == "group":
             to_me = answered is not None and answered.from_user is not None and str(answered.from_user.id) == self.me.id
             addressed = not elsewhere and (named or to_me or not self.mention)
@@ -189,24 +199,35 @@ class UpdateReader:
             chat=str(message.chat.id),
             chat_kind=kind,
             author_id=author_id,
-            author_name=_well_formed(author_name),
+            author_name=well_formed(author_name),
             message_id=str(message.message_id),
             text=text,
             sent_at=sent_at * 1000,
             thread=_topic(message),
-            chat_title=_well_formed(message.chat.title or ""),
+            chat_title=well_formed(message.chat.title or ""),
+            thread_title=topic,
             reply_to=None if answered is None else str(answered.message_id),
+            quoted=quoted(message, self.me.id),
             addressed=addressed,
             forwarded=message.forward_origin is not None,
+            forwarded_from=forwarded_from(message.forward_origin),
             edited=edited,
             attachments=attachments(message),
             language=(author.language_code or "") if author is not None else "",
         )
 
-
-def attachments(message: Message) -> tuple[Attachment, ...]:
-    found = _file(message) or _thing(message)
-    return () if found is None else (found,)
+    def _topic_name(self, message: Message) -> str:
+        """Returns the name of a message's topic, which is told where it is opened or renamed, and beside messages."""
+        if (topic := _topic(message)) is None:
+            return ""
+        where, head = (message.chat.id, topic), message.reply_to_message
+        if (named := message.forum_topic_edited or message.forum_topic_created) is not None and named.name:
+            self.topics[where] = named.name
+        elif head is not None and head.forum_topic_created is not None:
+            self.topics.setdefault(where, head.forum_topic_created.name)
+        if len(self.topics) > _TOPICS:
+            del self.topics[next(iter(self.topics))]
+        return well_formed(self.topics.get(where, ""))
 
 
 def is_present(change: ChatMemberUpdated) -> bool:
@@ -214,87 +235,6 @@ def is_present(change: ChatMemberUpdated) -> bool:
     if isinstance(member, ChatMemberRestricted):
         return member.is_member
     return member.status not in ("left", "kicked")
-
-
-def _file(message: Message) -> Attachment | None:
-    """Returns the attachment with bytes. An animation comes as a document too, so it is looked for first."""
-    pictures = message.photo or (message.live_photo.photo if message.live_photo is not None else None)
-    if pictures:
-        return _picture(pictures)
-    audio = message.audio
-    title = " - ".join(word for word in (audio.performer, audio.title) if word) if audio is not None else ""
-    files: tuple[tuple[Any, AttachmentKind, str, str], ...] = (
-        (message.live_photo, "video", "live photo", "video/mp4"),
-        (message.animation, "video", "animation", "video/mp4"),
-        (message.video, "video", "video", "video/mp4"),
-        (message.video_note, "video", "video note", "video/mp4"),
-        (message.voice, "audio", "voice message", "audio/ogg"),
-        (audio, "audio", title or "audio", "audio/mpeg"),
-        (message.document, "file", "document", ""),
-    )
-    for file, kind, name, media_type in files:
-        if file is not None:
-            return _bytes(file, kind, name, media_type, spoken=file is message.voice)
-    return None
-
-
-def _picture(sizes: Sequence[PhotoSize]) -> Attachment:
-    by_size = sorted(sizes, key=lambda size: size.width * size.height)
-    useful = [size for size in by_size if size.width * size.height <= _PIXELS]
-    chosen = useful[-1] if useful else by_size[0]
-    return Attachment(
-        kind="image", name="photo", media_type="image/jpeg", size=chosen.file_size, reference=chosen.file_id
-    )
-
-
-def _bytes(file: Any, kind: AttachmentKind, name: str, media_type: str, *, spoken: bool) -> Attachment:
-    """Returns a file of any of Telegram's sorts as an attachment; its media type may make it another kind."""
-    told = getattr(file, "mime_type", None) or media_type
-    if kind in ("file", "video"):
-        kinds: dict[str, AttachmentKind] = {"image": "image", "audio": "audio", "video": "video"}
-        kind = kinds.get(told.partition("/")[0], kind)
-    called = _short(getattr(file, "file_name", None) or "") or _short(name)
-    return Attachment(
-        kind=kind, name=called, media_type=told, size=file.file_size, reference=file.file_id, spoken=spoken
-    )
-
-
-def _thing(message: Message) -> Attachment | None:
-    """Returns an attachment without meaningful bytes, named in a few words."""
-    name = None
-    if message.sticker is not None:
-        name = f"sticker {message.sticker.emoji or ''}"
-    elif message.venue is not None:  # has a location too
-        name = f"venue {message.venue.title}, {message.venue.address}, {_where(message.venue.location)}"
-    elif message.location is not None:
-        name = f"location {_where(message.location)}"
-    elif message.contact is not None:
-        name = f"contact {message.contact.first_name} {message.contact.last_name or ''}"
-    elif message.poll is not None:
-        name = f"poll: {message.poll.question}"
-    elif message.dice is not None:
-        name = f"dice {message.dice.emoji} {message.dice.value}"
-    elif message.game is not None:
-        name = f"game: {message.game.title}"
-    elif message.checklist is not None:
-        name = f"checklist: {message.checklist.title}"
-    elif message.story is not None:
-        name = "story"
-    elif message.paid_media is not None:
-        name = "paid media"
-    elif message.rich_message is not None:
-        name = "rich message"
-    return None if name is None else Attachment(kind="other", name=_short(name))
-
-
-def _where(location: Location) -> str:
-    """Returns degrees, rounded to about a metre."""
-    return ", ".join(str(round(degrees, 5)) for degrees in (location.latitude, location.longitude))
-
-
-def _short(name: str) -> str:
-    line = _well_formed(" ".join(name.split()))
-    return line if len(line) <= _NAME else f"{line[: _NAME - 1]}…"
 
 
 def _topic(message: Message) -> str | None:
@@ -315,21 +255,16 @@ def _is_spoken(message: Message, kind: ChatKind) -> bool:
     return content in _SPOKEN or (content == ContentType.UNKNOWN and kind == "private")
 
 
-def _person(user: User) -> str:
-    """Returns a user's name; never empty, though a name may have no visible letters or the account may be deleted."""
-    return user.full_name.strip() or user.username or str(user.id)
-
-
 def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:
     """Returns the text without the bot's own name at its ends, and two flags.
 
     The first flag is True if the text names or commands the bot, the second if it commands another bot. Names and
     commands go by Telegram's entities, whose offsets count UTF-16 units, and not by what the text looks like.
     """
-    text = message.text or message.caption or ""
+    text = words(message)
     units = text.encode("utf-16-le", "surrogatepass")
     handle = me.username.casefold()
-    named = elsewhere = False
+    named, elsewhere = names_in_rich(message, handle), False
     cuts: list[tuple[int, int]] = []
     for entity in message.entities or message.caption_entities or ():
         start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
@@ -359,8 +294,3 @@ def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:
 
 def _decoded(units: bytes) -> str:
     return units.decode("utf-16-le", "replace")
-
-
-def _well_formed(text: str) -> str:
-    """Returns `text` with U+FFFD for lone surrogates, which no database stores."""
-    return _decoded(text.encode("utf-16-le", "surrogatepass"))

@@ -28,7 +28,7 @@ from gateway.wording.texts import Texts
 from memory.chat.compaction import Bounds
 from memory.chat.turns import Turn
 from memory.chat.window import TurnMaterial, WindowSize
-from memory.store.attachments import Attached
+from memory.store.attachments import QUOTED, Attached
 
 #: The tokens of a profile and a directive, beside the known facts.
 _PROFILE_TOKENS: Final = 500
@@ -239,13 +239,22 @@ class Stops:
 
 
 def obstacle(attached: Attached, *, blind: bool) -> str | None:
-    """Returns why an attachment is not read or seen; None if it is, or if there is nothing in it to read."""
-    return "no_sight" if attached.state == "picture" and blind else attached.why or None
+    """Returns why an attachment is not read or seen; None if it is, or if there is nothing in it to read.
+
+    Of what is quoted only a picture is worth a word: the person did not send it now.
+    """
+    if attached.state == "picture" and blind:
+        return "no_sight"
+    return None if attached.kind.startswith(QUOTED) else attached.why or None
 
 
 def in_words(text: str, beside: Sequence[Attached]) -> str:
-    """Returns a message as history keeps it: its text, its voice transcripts and the names of its other attachments."""
-    named = [f"{label(one)} {one.text}" if one.state == "spoken" else label(one) for one in beside]
+    """Returns a message as history keeps it: its text, its voice transcripts and the names of its other attachments.
+
+    What it quotes stays beside it, so that nothing is learned from it or found by it.
+    """
+    own = [piece for piece in beside if not piece.kind.startswith(QUOTED)]
+    named = [f"{label(piece)} {piece.text}" if piece.state == "spoken" else label(piece) for piece in own]
     return "\n".join([text, *named] if text.strip() else named)
 
 

@@ -20,6 +20,7 @@ from memory.chat.window import TurnMaterial
 from memory.learn.revise import Revision
 from memory.recall.cues import cues
 from memory.recall.recall import Recall, Recalled
+from memory.store.attachments import QUOTED
 from memory.store.memories import Memory
 from memory.text.times import clock
 from memory.text.times.spans import days_named, spans
@@ -51,7 +52,7 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
         label(one)[1:-1]
         for beside in course.attached
         for one in beside
-        if one.state != "spoken" and obstacle(one, blind=served.offline) is None
+        if one.state != "spoken" and not one.kind.startswith(QUOTED) and obstacle(one, blind=served.offline) is None
     )
     return replace(
         request,

@@ -13,7 +13,7 @@ import asyncio
 import re
 import sys
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -27,7 +27,7 @@ from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
 from gateway.reading.apart import read_apart
 from gateway.reading.plain_text import decoded
 from gateway.reading.shares import Shares
-from memory.store.attachments import Attached, AttachedState
+from memory.store.attachments import QUOTED, Attached, AttachedState
 
 log = structlog.get_logger(__name__)
 
@@ -60,6 +60,26 @@ _CUT = "\n[the rest of the file is left out]"
 _NAME_CHARS = 60
 #: Fewer tokens of a file are of no use.
 _LEAST_TOKENS = 50
+
+#: The kinds of attachments without bytes.
+_BYTELESS = ("other", "preview")
+#: The kind of the row that tells who said a forwarded message.
+FORWARD = f"{QUOTED}forward"
+#: The kind of the preview of a link in the message itself.
+LINK = f"{QUOTED}link"
+#: The labels of quotations by what is quoted, with a place for whose it is, and the words for that.
+_QUOTED = {
+    "": "forwarded{}",
+    "message": "in reply to a message{}",
+    "part": "in reply to a part of a message{}",
+    "elsewhere": "in reply to a message{} in another chat",
+    "story": "in reply to a story{}",
+    "task": "in reply to a task in a list{}",
+    "option": "in reply to an option in a poll{}",
+    "opening": "in a thread that began with a message{}",
+    "gone": "in reply to a deleted message{}",
+}
+_WHOSE = {"bot": " of yours", "self": " of their own", "other": " of {}", "forward": " from {}"}
 
 _PDF = "application/pdf"
 _LABEL = re.compile(r"^\[[^\[\]\n]{1,200}\](?: |$)", re.MULTILINE)
@@ -104,7 +124,9 @@ class Attachments:
         self._pdfs = Shares(_PDFS_AT_ONCE)
 
     async def understand(self, channel: Channel, inbound: Inbound) -> tuple[Attached, ...]:
-        """Returns the attachments of `inbound`, in its order. Raises nothing of its own: `why` tells what went wrong.
+        """Returns the attachments of `inbound`, in its order, and what it quotes, as far as there is any.
+
+        Raises nothing of its own: `why` tells what went wrong.
 
         The states: "text": `text` is the file's text, masked. "picture": `data` is the picture's bytes, and the media
         type is taken from them. "spoken": `text` is the transcript, masked. "named": there is no content; `why` is
@@ -116,14 +138,15 @@ class Attachments:
             until, listening = clock() + self._fetch_seconds, self._transcribe_seconds
             left = 2 * self._max_bytes
             made: list[Attached] = []
-            for attachment in inbound.attachments:
+            beside = inbound.quoted.attachments if inbound.quoted is not None else ()
+            for attachment in (*inbound.attachments, *beside):
                 data, why = b"", self._needless(attachment)
-                if not why and attachment.kind != "other":
+                if not why and attachment.kind not in _BYTELESS:
                     limit = min(self._most(attachment), left)
                     data, why = await self._fetched(channel, inbound, attachment, limit=limit, until=until)
                 left -= len(data)
                 if not data:
-                    made.append(_attached(attachment, "named", why=why))
+                    made.append(_attached(attachment, "text" if attachment.text else "named", why=why))
                 elif attachment.spoken and self._transcribe is not None:
                     began = clock()
                     made.append(await self._heard(self._transcribe, attachment, data, seconds=listening))
@@ -137,11 +160,13 @@ class Attachments:
                         made.append(await self._read(attachment, data, until=until))
                 else:
                     made.append(await self._read(attachment, data, until=until))
-            return tuple(made)
+            own = len(inbound.attachments)
+            said = (replace(piece, kind=LINK) if piece.kind == "preview" else piece for piece in made[:own])
+            return (*said, *_quotations(inbound), *map(_quoted, made[own:]))
 
     def _needless(self, attachment: Attachment) -> str:
         """Returns why an attachment is not worth fetching, "" if it is worth it or its name already says everything."""
-        if attachment.kind == "other":
+        if attachment.kind in _BYTELESS:
             return ""
         if attachment.kind in ("audio", "video") and not attachment.spoken:
             return "no_reader"
@@ -228,11 +253,21 @@ class Attachments:
 
 
 def label(attached: Attached) -> str:
-    """Returns the line for history: `[picture: cat.jpg]`, `[file: report.pdf, 12 pages]`, `[voice message]`."""
+    """Returns the line for history: `[picture: cat.jpg]`, `[file: report.pdf, 12 pages]`, `[voice message]`.
+
+    What is quoted has a line in the prompt alone: `[in reply to a message of Tom]`, `[forwarded from Tom]`.
+    """
     name = plain_name(attached.name)
+    if attached.kind.startswith(QUOTED):
+        whose, _, what = attached.kind.removeprefix(QUOTED).partition(" ")
+        if what or attached.kind == FORWARD:
+            end = _WHOSE[whose] if name or whose in ("bot", "self") else ""
+            return f"[{_QUOTED[what].format(end.format(name))}]"
+        own = label(replace(attached, kind="preview" if attached.kind == LINK else whose))
+        return own if attached.kind == LINK else f"{own[:-1]}, in the message replied to]"
     if attached.state == "spoken" or attached.why in ("no_transcriber", "not_transcribed"):
         named = "voice message"
-    elif attached.kind == "other":
+    elif attached.kind in _BYTELESS:
         named = name or "something without words"
     else:
         what = "picture" if attached.kind == "image" else attached.kind
@@ -299,6 +334,26 @@ def is_pdf(data: bytes) -> bool:
     return data[:1024].lstrip().startswith(b"%PDF-")
 
 
+def _quotations(inbound: Inbound) -> Iterator[Attached]:
+    if inbound.forwarded:
+        yield Attached(kind=FORWARD, name=inbound.forwarded_from, media_type="", size=None, state="named")
+    if (quoted := inbound.quoted) is not None:
+        yield Attached(
+            kind=f"{QUOTED}{quoted.whose} {quoted.kind}",
+            name=quoted.author,
+            media_type=quoted.author_id,
+            size=None,
+            state="text" if quoted.text.strip() else "named",
+            text=quoted.text,
+        )
+
+
+def _quoted(attached: Attached) -> Attached:
+    """Returns an attachment of a quoted message, in which nothing is the word of the person who quotes it."""
+    state: AttachedState = "text" if attached.state == "spoken" else attached.state
+    return replace(attached, kind=f"{QUOTED}{attached.kind}", state=state)
+
+
 def _claims_text(attachment: Attachment) -> bool:
     return attachment.media_type.startswith("text/") or attachment.name.lower().endswith((".txt", ".md", ".csv"))
 
@@ -313,7 +368,7 @@ def _attached(
         size=attachment.size,
         state=state,
         why=why,
-        text=text,
+        text=text or attachment.text,
         data=data,
     )
 

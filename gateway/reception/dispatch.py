@@ -147,7 +147,8 @@ class Dispatch:
             return True
         if question is not None and question.purpose not in _UNPROMPTED:
             await memory.questions.cancel(question)
-        return not (inbound.attachments or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
+        brings = any(beside.kind != "preview" for beside in inbound.attachments)
+        return not (brings or inbound.forwarded) and await self._asked_plainly(waiting, reminded)
 
     async def _asked_plainly(self, waiting: Waiting, reminded: bool) -> bool:
         """Carries out a request in plain words; False for ordinary talk. With a model, reminders are its tool's."""

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 import structlog
 
-from channels.base import Button, Channel, Inbound, Place
+from channels.base import Attachment, Button, Channel, Inbound, Place, Quoted
 from gateway.commands import table
 from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
@@ -37,6 +37,10 @@ NOW: Final = "now"
 _LONG = 400
 #: The most characters that are taken of a name: of a person, a chat, a file.
 _NAME_CHARS = 1_000
+#: The most characters that are taken of a message that is quoted, or of what a list or a poll says, and the most
+#: attachments of one message.
+_BESIDE_CHARS: Final = 4_500
+_ATTACHMENTS: Final = 50
 #: The most names of which it is known that they hold no secret.
 _NAMES = 1_000
 
@@ -177,20 +181,40 @@ class Intake:
             text=text.masked,
             length=text.length,
             author_name=self._name(inbound.author_name[:_NAME_CHARS]),
-            attachments=tuple(
-                replace(
-                    one,
-                    name=self._mask(one.name[:_NAME_CHARS]),
-                    media_type=self._mask(one.media_type[:_NAME_CHARS]),
-                    reference=self._mask.clean(one.reference),
-                )
-                for one in inbound.attachments
-            ),
+            attachments=self._safe(inbound.attachments),
+            quoted=None if inbound.quoted is None else self._quoted(inbound.quoted),
+            forwarded_from=self._mask(inbound.forwarded_from[:_NAME_CHARS]),
             chat_title=self._mask(inbound.chat_title[:_NAME_CHARS]),
+            thread_title=self._mask(inbound.thread_title[:_NAME_CHARS]),
             instructions=self._mask(inbound.instructions),
             earlier=tuple((role, self._mask(said)) for role, said in inbound.earlier),
         )
         return Heard(inbox_id=0, inbound=safe, original=text.original if text.original != text.masked else None)
+
+    def _quoted(self, quoted: Quoted) -> Quoted:
+        return replace(
+            quoted,
+            author=self._mask(quoted.author[:_NAME_CHARS]),
+            text=self._shortened(quoted.text),
+            attachments=self._safe(quoted.attachments),
+        )
+
+    def _safe(self, attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        return tuple(
+            replace(
+                brought,
+                name=self._mask(brought.name[:_NAME_CHARS]),
+                media_type=self._mask(brought.media_type[:_NAME_CHARS]),
+                reference=self._mask.clean(brought.reference),
+                text=self._shortened(brought.text),
+            )
+            for brought in attachments[:_ATTACHMENTS]
+        )
+
+    def _shortened(self, text: str) -> str:
+        """Returns what a message brings beside its own words, masked and in at most `_BESIDE_CHARS` characters."""
+        most = min(self._message_chars, _BESIDE_CHARS)
+        return kept(text, most, clean=self._mask.clean, redact=self._mask.redact).masked if text else ""
 
     def _name(self, name: str) -> str:
         """Returns a name without secrets. One that has none is looked through once, as it comes with each message."""
@@ -213,7 +237,9 @@ class Intake:
 def _texts_of(inbound: Inbound) -> Iterator[str]:
     yield from (inbound.text, inbound.instructions, inbound.author_name, inbound.chat_title)
     yield from (said for _, said in inbound.earlier)
-    yield from (one.name for one in inbound.attachments)
+    quoted = inbound.quoted or Quoted()
+    yield quoted.text
+    yield from (text for beside in (*inbound.attachments, *quoted.attachments) for text in (beside.name, beside.text))
 
 
 def _parsed(payload: str) -> Inbound | None:
@@ -269,13 +295,13 @@ class Fetching:
     async def done(self, batch: Sequence[Waiting]) -> None:
         """Waits until the attachments of these messages are understood. Raises `StorageError` if they can't be kept."""
         for waiting in batch:
-            if waiting.heard.inbound.attachments:
+            if waiting.heard.inbound.brings:
                 self.begin(waiting)  # once more if the store failed before
         looking = [task for waiting in batch if (task := self._looking.get(waiting.heard.inbox_id)) is not None]
         if not looking:
             return
         channel = self._channels.get(batch[0].heard.inbound.channel)
-        if channel is not None:
+        if channel is not None and any(waiting.heard.inbound.fetches for waiting in batch):
             await channel.typing(batch[0].heard.inbound.place)
         await asyncio.gather(*(asyncio.shield(task) for task in looking))
 

@@ -439,7 +439,7 @@ class Router:
         )
 
     def _fetch(self, waiting: Waiting) -> None:
-        if waiting.heard.inbound.attachments:
+        if waiting.heard.inbound.brings:
             self._fetching.begin(waiting)
 
     def _queue_up(self, waiting: Waiting, *, limited: bool = True) -> None:
@@ -521,7 +521,7 @@ class Router:
         where, who, heard = where_said(inbound, served.spec), who_said(inbound), [one.heard for one in batch]
         try:
             async with store.turns.stops.deadline(where.session_key):
-                if any(one.heard.inbound.attachments for one in batch):
+                if any(one.heard.inbound.brings for one in batch):
                     await self._fetching.done(batch)
         except TimeoutError:
             stopped = store.turns.stops.was_stopped(where.session_key)

@@ -410,6 +410,7 @@ def retract(
     The bot's answers keep their words, but nothing is learned from them and they are not recalled. Returns the number
     of messages; unknown ones, the bot's own and those erased before are not counted.
     """
+    attachments.drop_rows(tx, attachments.quoting(tx, session.id, platform_refs))
     deleted = history.said_here(tx, session.id, platform_refs)
     if not deleted:
         return 0

@@ -19,7 +19,7 @@ from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import chats, history
+from memory.store import attachments, chats, history
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Utterance
 
@@ -148,7 +148,8 @@ class EditRequests:
             session = chats.session_by_key(reader, session_key)
             if session is None or not chats.is_on(reader, session, platform):
                 return None
-            return session if history.said_here(reader, session.id, platform_refs) else None
+            quoted = attachments.quoting(reader, session.id, platform_refs)
+            return session if quoted or history.said_here(reader, session.id, platform_refs) else None
 
         def act(tx: Transaction) -> int:
             session, runtime = known(tx), self._runtime

@@ -279,6 +279,7 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     if not identity_ids:
         return
     private = forgettable.sessions_of(tx, [], identity_ids)
+    attachments.drop_quotes_by(tx, identity_ids)
     history.unname_authors(tx, identity_ids)
     people.unname(tx, identity_ids)
     inbox.unname(tx, identity_ids)

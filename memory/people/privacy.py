@@ -19,7 +19,7 @@ from memory.people.linking import Linking, Note
 from memory.recall import index
 from memory.reminders import reminding
 from memory.scope import Scope
-from memory.store import history, memories, people, scopes
+from memory.store import attachments, history, memories, people, scopes
 from memory.store.database import Database, Reader, Transaction
 from memory.store.people import Account, Speaker
 
@@ -200,7 +200,7 @@ def _said(reader: Reader, scope: Scope, speaker_id: int) -> HeldCounts:
         files = reader.number(
             "select count(*) from attachments a join messages m on m.id = a.message_id"
             " where m.author_id in (select value from json_each(?2)) and m.erased_at is null"
-            " and (?3 = 1 or m.owner_id in (select value from json_each(?1)))",
+            f" and not {attachments.IS_QUOTED} and (?3 = 1 or m.owner_id in (select value from json_each(?1)))",
             (owners, authors, int(scope.private)),
         )
     assert said is not None

@@ -2,7 +2,9 @@
 
 Invariants: An attachment is understood once per inbox row, so that nothing is paid for twice. It is shown only with the
 message it came with, which a scope or session names. Only a session's newest pictures are kept, in its window and
-before. The words of a file are not those of the person who sent it: nothing is learned from them.
+before. The words of a file are not those of the person who sent it: nothing is learned from them. Nor are those of a
+message that is quoted, whose rows have kinds that begin with `QUOTED`. They go with the message that they quote, and no
+person is told of them as of files.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ from memory.store.database import Reader, Row, Transaction
 
 #: "text": a readable file; "spoken": a transcribed voice message; "named": only the name is known.
 AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
+#: The beginning of the kinds of what is quoted: its words ("quoted bot message", "quoted other part", with the author's
+#: id on the platform as `media_type`), what came with it ("quoted image"), and who said a forwarded message.
+QUOTED: Final = "quoted "
+IS_QUOTED: Final = "kind like 'quoted %'"
 #: The most pictures of a session that are kept when their messages have left the window.
 _EARLIER: Final = 8
 
@@ -89,7 +95,7 @@ def summed_up(reader: Reader, session_id: int, limit: int) -> list[tuple[int, At
         f"select said_at, {_ATTACHED} from attachments join (select m.id as said_id, m.said_at from messages m"
         " join sessions s on s.id = m.session_id where s.id = ? and m.recall = 1"
         " and m.id > s.summary_after and m.id <= s.window_after) said on said_id = message_id"
-        " where state = 'text' order by said_id desc, id desc limit ?",
+        f" where state = 'text' and not {IS_QUOTED} order by said_id desc, id desc limit ?",
         (session_id, limit),
     )
     return [(row["said_at"], _attached(row)) for row in rows]
@@ -121,9 +127,51 @@ def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
     tx.run("delete from attachments where message_id in (select value from json_each(?))", (message_ids,))
 
 
+def quoting(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[int]:
+    """Returns the rows that quote messages of a session with these platform ids."""
+    return reader.ids(
+        f"select a.id from messages m join attachments a on a.message_id = m.id where m.session_id = ? and {IS_QUOTED}"
+        " and m.reply_to in (select value from json_each(?))",
+        (session_id, platform_refs),
+    )
+
+
+def drop_rows(tx: Transaction, ids: Sequence[int]) -> None:
+    tx.run("delete from attachments where id in (select value from json_each(?))", (ids,))
+
+
+def drop_quotes(tx: Transaction, message_ids: Sequence[int]) -> None:
+    """Drops what later messages quote of these. Which answer of the bot is quoted is not kept: all quotes of it go."""
+    tx.run(
+        f"delete from attachments where {IS_QUOTED} and message_id in (select r.id from messages m"
+        " join messages r on r.session_id = m.session_id and r.reply_to = m.platform_ref"
+        " where m.id in (select value from json_each(?)))",
+        (message_ids,),
+    )
+    tx.run(
+        "delete from attachments where kind like 'quoted bot %' and message_id in (select r.id from messages r"
+        " join (select session_id, min(id) as first from messages where role = 'assistant'"
+        " and id in (select value from json_each(?)) group by session_id) m"
+        " on r.session_id = m.session_id and r.id > m.first where r.reply_to is not null)",
+        (message_ids,),
+    )
+
+
+def drop_quotes_by(tx: Transaction, identity_ids: Sequence[int]) -> None:
+    """Drops what others quote of these people's words."""
+    tx.run(
+        f"delete from attachments where {IS_QUOTED} and message_id in (select m.id from attachments a"
+        " join messages m on m.id = a.message_id join sessions s on s.id = m.session_id"
+        " join chats c on c.id = s.chat_id join identities p on p.platform = c.platform and p.user_id = a.media_type"
+        " where p.id in (select value from json_each(?)) and a.kind <> 'quoted forward')",
+        (identity_ids,),
+    )
+
+
 def count(reader: Reader, message_ids: Sequence[int]) -> int:
     return reader.number(
-        "select count(*) from attachments where message_id in (select value from json_each(?))", (message_ids,)
+        f"select count(*) from attachments where message_id in (select value from json_each(?)) and not {IS_QUOTED}",
+        (message_ids,),
     )
 
 

@@ -270,12 +270,19 @@ def _is_named(reader: Reader, hashes: Sequence[bytes], *, said_at: int) -> bool:
 
 
 def _is_lost(reader: Reader, owner_id: int, *, said_at: int) -> bool:
-    """Returns whether anything of an owner was forgotten since `said_at` under a key that is lost."""
+    """Returns whether anything of an owner may have been forgotten since `said_at` under a key that is lost.
+
+    What somebody forgot whom this store does not know, as it is older, may be of anybody.
+    """
     lost = list(reader.seal.lost)
     marks = ", ".join("?" * len(lost))
     return reader.has(
         f"select 1 from forgotten where owner_id = ? and key_id in ({marks}) and created_at >= ?",
         (owner_id, *lost, said_at),
+    ) or reader.has(
+        f"select 1 from forgotten_named n where key_id in ({marks}) and created_at >= ?"
+        " and not exists (select 1 from forgotten f where f.created_at = n.created_at)",
+        (*lost, said_at),
     )
 
 

@@ -571,6 +571,28 @@ async def test_on_another_machine_the_key_is_taken_from_beside_the_backup(
         assert await imported(memory, clock, "I live in Lisbon.") == (["Lisbon"] if beside else [])
 
 
+async def test_an_empty_backup_without_the_key_takes_nothing_that_may_have_been_forgotten(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """The store knows nobody, so it can't tell whose the list of what was forgotten is."""
+    path = tmp_path / "remora.db"
+    async with opened(path, clock) as memory:
+        empty = await memory.backups.make()
+        await forget(memory, await told(memory, "I live in Porto.", clock), "Porto", clock)
+        await memory.backups.list_erased()
+    path.unlink()
+    path.with_name("remora.db.key").unlink()
+    assert (await bring_back(empty.path, path, clock)).lost_key
+    async with opened(path, clock) as memory:
+        before = clock.at
+        clock.at -= 3 * 60_000
+        turn = await teach(memory, private("ada"), "I live in Porto.", ref="old", clock=clock)
+        assert await facts(memory, turn.context) == []
+        clock.at = before + 60_000
+        turn = await teach(memory, private("ada"), "I live in Lisbon.", ref="new", clock=clock)
+        assert await facts(memory, turn.context) == [("home", "Lisbon")]
+
+
 async def test_hashes_that_were_written_apart_from_their_erasing_are_listed_after_all(
     tmp_path: Path, clock: Clock
 ) -> None:

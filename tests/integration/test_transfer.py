@@ -164,9 +164,9 @@ async def test_what_was_forgotten_stays_so_under_a_key_that_says_as_much(memory:
     ada = await memory.identities.context(*private("ada"))
     (kept,) = await do(memory, ada, lambda edits: edits.remember("marzipan", key="likes"), "1")
     await forgotten_alone(memory, ada, kept.id)
-    told = "- preference: marzipan\n- Hobbies: marzipan\n- Interests: marzipan\n- Dislikes: marzipan\n"
+    told = "- preference: marzipan\n- Hobbies: marzipan\n- Interests: marzipan\n- Dislikes: marzipan\n## Food\n- likes marzipan\n"
     brought = await bring(memory, notes(told, at=NOON + DAY))
-    assert brought.counts.forgotten == 3
+    assert brought.counts.forgotten == 4
     assert {(each.key, each.value) for each in await memory.browse.memories(ada, limit=9)} == {("dislikes", "marzipan")}
 
 

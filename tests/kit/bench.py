@@ -189,8 +189,11 @@ class Bench:
         """Returns the memories about whom `person` speaks for there."""
         return await self.memory.browse.memories(await self.context(person, chat), limit=50)
 
-    async def say(self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None) -> None:
-        inbound = self.inbound(text, person=person, chat=chat, key=key)
+    async def say(
+        self, text: str, *, person: str = "ada", chat: str | None = None, key: str | None = None, **more: Any
+    ) -> None:
+        """Says it; `more` are further fields of `Inbound`."""
+        inbound = replace(self.inbound(text, person=person, chat=chat, key=key), **more)
         await self.router.on_inbound(inbound)
         await self.router.settled(inbound.place)
 

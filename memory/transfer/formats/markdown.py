@@ -356,16 +356,16 @@ def _is_template(text: str) -> bool:
 
 
 def _as_oneself(text: str) -> str:
-    """Rewrites "The user lives in Lisbon" as the user would say it; returns any other text unchanged."""
+    """Rewrites "The user lives in Lisbon", or "lives in Lisbon", as the user would say it; any other text stays."""
     match = _THIRD.match(text)
-    if match is None:
-        return text
-    rest = text[match.end() :]
-    if match["zh"]:
+    rest = text[match.end() :] if match is not None else text
+    if match is not None and match["zh"]:
         return f"我{rest}"
-    if match["has"]:
+    if match is not None and match["has"]:
         return f"My {rest}"
     verb, _, rest = rest.partition(" ")
+    if match is None and verb.casefold() not in _VERBS:
+        return text
     return f"I {_VERBS.get(verb.casefold(), verb)} {rest}"
 
 
