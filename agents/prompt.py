@@ -2,7 +2,7 @@
 
 Marks tell a model whose words it reads, and when they were said: `[context …]` and `[memory …]` around what the system
 adds, `[result from …]` around what a tool that is not ours returned, `[day …]` before the first words of a day,
-`<file …>` around a file, and `Name: ` before the words of a group's member.
+`<file …>` around a file or a message that is answered, and `Name: ` before the words of a group's member.
 
 Invariants: everything before the tail is the same, byte for byte, from turn to turn while the snapshot stands, so
 that vendors' prompt caches hit. People's words and names are never in a system message; they are dated data inside a

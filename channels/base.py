@@ -240,6 +240,10 @@ class Inbound:
     def fetches(self) -> bool:
         return bool(self.attachments or (self.quoted is not None and self.quoted.attachments))
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.text.strip() and not self.attachments
+
     def to_json(self) -> str:
         fields = {name: getattr(self, name) for name in self.__slots__ if name not in _UNKEPT}
         fields["attachments"] = [asdict(attachment) for attachment in self.attachments]
@@ -420,11 +424,12 @@ class Health:
 
     `contact` is when its platform last answered a request for updates (milliseconds UTC); it is None before the first
     answer, or if the channel makes no such requests. `trouble` tells the operator what is wrong now; it is empty if
-    all is well.
+    all is well. `unread` counts the updates of which something could not be read since the start.
     """
 
     contact: int | None = None
     trouble: str = ""
+    unread: int = 0
 
 
 class Host(Protocol):

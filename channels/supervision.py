@@ -62,6 +62,28 @@ class Backoff:
         self._next = self._first
 
 
+class UnreadUpdates:
+    """Counts a channel's updates of which something can't be read. People are told of it once per hour and chat."""
+
+    def __init__(self, channel: str, now: Callable[[], int]) -> None:
+        """Takes the clock `now` in milliseconds UTC."""
+        self._channel = channel
+        self._now = now
+        self._told: dict[str, int] = {}
+        self.count = 0
+
+    def note(self, update: str, why: str) -> None:
+        """Counts an update and logs why, which must not hold people's words."""
+        self.count += 1
+        log.error("channel.unread", channel=self._channel, update=update, error=why)
+
+    def may_tell(self, chat: str) -> bool:
+        """Returns whether the chat may be told now, which is then noted."""
+        now = self._now()
+        self._told = {known: at for known, at in self._told.items() if 0 <= now - at < 3_600_000}
+        return chat not in self._told and self._told.setdefault(chat, now) == now
+
+
 class Endurance:
     """Lets a channel skip an update that a bug keeps it from handling, and that would otherwise come again for ever."""
 

@@ -119,11 +119,15 @@ def _of_process(report: Report) -> Iterable[Metric]:
         "remora_channel_contact_age_seconds", "Seconds since the platform last answered.", labels=["channel"]
     )
     trouble = GaugeMetricFamily("remora_channel_trouble", "1 if the channel is in trouble.", labels=["channel"])
+    unread = CounterMetricFamily(
+        "remora_channel_unread", "Updates of which something could not be read.", labels=["channel"]
+    )
     for name, channel in report.channels.items():
         trouble.add_metric([name], bool(channel.trouble))
+        unread.add_metric([name], channel.unread)
         if channel.last_poll_seconds_ago is not None:
             contact.add_metric([name], channel.last_poll_seconds_ago)
-    yield from (contact, trouble)
+    yield from (contact, trouble, unread)
     age = GaugeMetricFamily(
         "remora_queue_age_seconds", "Age of the oldest message that waits; 0 if none does.", labels=["store", "queue"]
     )

@@ -282,7 +282,7 @@ def _channel(name: str, felt: Health, begun: float | None, now: int) -> tuple[he
     silent = _age(felt.contact, now)
     if begun is None:  # the process that receives for the bot judges its platform
         return health.ChannelReport(last_poll_seconds_ago=silent, trouble="", stands_by=True), []
-    report = health.ChannelReport(last_poll_seconds_ago=silent, trouble=felt.trouble)
+    report = health.ChannelReport(last_poll_seconds_ago=silent, trouble=felt.trouble, unread=felt.unread)
     if felt.trouble:
         return report, [f"{name}: {felt.trouble}"]
     if (begun if silent is None else silent) > SILENCE:

@@ -80,7 +80,7 @@ class Service:
         self.privacy = Privacy(database, mailbox, now=now, new_id=new_id)
         self.doubts, self.reminders = Doubts(database, mailbox, now=now), Reminders(database, mailbox, agents, now=now)
         self.follow_ups = FollowUps(database, mailbox, agents, now=now, count_tokens=runtime.count_tokens)
-        find, self._embedding, self.mending = search.over(database, loops=loops, now=now)
+        self._search, self._embedding, self.mending = find, *_ = search.over(database, loops=loops, now=now)
         self.stats = Stats(database, mailbox=mailbox, embedding=self._embedding, now=now)
         self.browse, self.outside_calls = Browse(database, find, now=now), OutsideCalls(database, now=now)
         self.backups = backups = Backups(database, retention=keeping.retention, now=now)
@@ -197,6 +197,7 @@ class Service:
             await self.style_updates.close()
             await self.forgetting.close()
             await self.backups.list_erased()
+            await self._search.close()
             await self.mending.close()
             if self._embedding is not None:
                 await self._embedding.close()

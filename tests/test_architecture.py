@@ -92,8 +92,8 @@ VENDORS = {
     "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
     "babel": {"agents/offline/provider.py", "gateway/wording/texts.py"},
     "aiogram": {
-        "channels/telegram/contents.py",
-        "channels/telegram/channel.py", "channels/telegram/menu.py", "channels/telegram/postponed.py",
+        "channels/telegram/channel.py", "channels/telegram/contents.py", "channels/telegram/parsing.py",
+        "channels/telegram/menu.py", "channels/telegram/postponed.py",
         "channels/telegram/send.py",
         "channels/telegram/updates.py", "channels/telegram/wire.py",
     },

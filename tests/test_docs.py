@@ -42,18 +42,8 @@ def test_every_remora_command_that_is_named_exists() -> None:
 def test_every_command_that_is_named_exists() -> None:
     """Besides those of the bot there are @BotFather's; `/app` is a folder; `/healthz`, `/readyz` and `/metrics` are pages."""
     known = {str(command.name) for command in TABLE} | {
-        "newbot",
-        "setprivacy",
-        "token",
-        "app",
-        "healthz",
-        "readyz",
-        "metrics",
-        "mcp",
-        "quit",
-        "exit",
-        "attach",
-    }
+        "newbot", "setprivacy", "token", "app", "healthz", "readyz", "metrics", "mcp", "quit", "exit", "attach",
+    }  # fmt: skip
     for name, text in DOCS.items():
         named = {word for code in re.findall(r"`(/[^`]+)`", text) for word in re.findall(r"^/([a-z]+)(?![\w/.])", code)}
         assert named <= known, name

@@ -49,7 +49,6 @@ def offences(source: str) -> Iterator[tuple[int, str]]:
     }
 
     def small(node: ast.expr | None, least: float) -> bool:
-        """Returns whether this is a number between 0 and `least`."""
         value = named.get(node.id) if isinstance(node, ast.Name) else node
         return isinstance(value, ast.Constant) and isinstance(value.value, int | float) and 0 < value.value < least
 
@@ -99,20 +98,16 @@ def test_no_test_sleeps_or_has_seconds_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("line", "caught"),
     [
-        ("await asyncio.sleep(0.01)", True),
-        ("await asyncio.sleep(0)", False),
+        ("await asyncio.sleep(0.01)", True), ("await asyncio.sleep(0)", False),
         ("PAUSE = 0.1\nawait asyncio.sleep(PAUSE)", True),
         ("async def sleep(seconds):\n    await asyncio.sleep(0.01)", False),
         ("async with asyncio.timeout(5): ...", True),
         ("await asyncio.wait_for(event.wait(), 2)", True),
         ("await asyncio.wait_for(event.wait(), SECONDS)", False),
-        ("process.wait(timeout=10)", True),
-        ("await router.drain(seconds=5)", True),
-        ("began = time.perf_counter()", True),
-        ("began = time.thread_time()", False),
-        ("httpx.AsyncClient()", True),
+        ("process.wait(timeout=10)", True), ("await router.drain(seconds=5)", True),
+        ("began = time.perf_counter()", True), ("began = time.thread_time()", False), ("httpx.AsyncClient()", True),
         ("httpx.AsyncClient(timeout=SECONDS)", False),
     ],
-)
+)  # fmt: skip
 def test_what_depends_on_the_machine_is_known(line: str, caught: bool) -> None:
     assert bool(list(offences(line))) == caught

@@ -28,7 +28,7 @@ from channels.discord.interactions import BotSession
 from channels.discord.payloads import FILE_LIMIT, find_attachment
 from channels.discord.rest import API, DiscordBot, DiscordRefused, Rest
 from channels.discord.show import DiscordScreen
-from channels.supervision import Endurance, Pace
+from channels.supervision import Endurance, Pace, UnreadUpdates
 
 
 async def probe(
@@ -99,13 +99,14 @@ class DiscordChannel(Channel):
         self._ended = ""
         self._contact: int | None = None
         self._endurance = Endurance(id)
+        self._unread = UnreadUpdates(id, now)
 
     receives_alone = True
 
     def health(self) -> Health:
         """Returns the health, judged by the gateway alone: sending may still work while nothing comes in."""
         trouble = self._ended if self._receiver is None else self._receiver.trouble
-        return Health(contact=self._contact, trouble=trouble)
+        return Health(contact=self._contact, trouble=trouble, unread=self._unread.count)
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
         return markup.discord(text, markdown=markdown)
@@ -120,7 +121,9 @@ class DiscordChannel(Channel):
                 self._me = me.id
                 self._ended = ""
                 self._receiver = Receiver(
-                    BotSession(channel=self.id, host=host, me=me, rest=self._rest, screen=self._screen),
+                    BotSession(
+                        channel=self.id, host=host, me=me, rest=self._rest, screen=self._screen, unread=self._unread
+                    ),
                     self._endurance,
                     token=self._token,
                     base_url=self._base_url,

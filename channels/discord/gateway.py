@@ -26,6 +26,7 @@ from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, Chat
 from channels.discord.intake import ChannelLanes, Event
 from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
+    UNREADABLE,
     DiscordPlace,
     Json,
     NamesOf,
@@ -37,6 +38,7 @@ from channels.discord.payloads import (
     moment,
     quotation,
     read,
+    sieved,
     snowflake,
 )
 from channels.discord.rest import PORTAL, DiscordRateLimited, DiscordRefused, no_entry
@@ -70,6 +72,8 @@ _SAVE_SECONDS = 3.0
 _PUBLIC_THREAD, _PRIVATE_THREAD, _THREADS = 11, 12, (10, 11, 12)  # types of channels
 
 
+#: Frames without which there is no session.
+_SESSION_FRAMES = ("READY", "RESUMED")
 #: Prefixes of the names of frames that only the receiver reads.
 OWN_FRAMES = ("MESSAGE_", "INTERACTION_", "TYPING_")
 
@@ -96,8 +100,22 @@ class _Client(discord.Client):
         # come again in the next run. Intents can't leave these frames out without keeping them from the receiver, and
         # the client has no public list of what it parses; a test fails if this one disappears.
         parsers = self._connection.parsers
-        for name in [name for name in parsers if name.startswith(OWN_FRAMES)]:
-            del parsers[name]
+        for name, parse in list(parsers.items()):
+            if name.startswith(OWN_FRAMES):
+                del parsers[name]
+            elif name not in _SESSION_FRAMES:
+                parsers[name] = partial(self._parse, name, parse)
+
+    def _parse(self, name: str, parse: Callable[[Json], None], data: Json) -> None:
+        """Lets discord.py parse a frame. If it can't, the frame is left out, and of a server only what it fails on."""
+        try:
+            parse(data)
+        except UNREADABLE as exc:
+            self._receiver.unread(name, exc)
+            if name == "GUILD_CREATE":
+                rest = sieved(data, lambda part: discord.Guild(data=part, state=self._connection))
+                with suppress(*UNREADABLE):
+                    parse(rest)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         # Once the run is over nobody listens, and a task begun while the event loop ends would never run.
@@ -148,6 +166,7 @@ class Receiver:
         self._channel, self._host, self._me = session.channel, session.host, session.me
         self._rest = session.rest
         self._screen = session.screen
+        self._unread = session.unread
         self._token = token
         self._base_url = base_url
         self._mention = mention
@@ -314,9 +333,18 @@ class Receiver:
         """Handles a frame. Any frame, even the answer to a heartbeat, shows that the gateway is there."""
         self._contacted()
         event = json.loads(frame)
-        handle = self._events.get(event.get("t") or "")
+        name = event.get("t") or ""
+        handle = self._events.get(name)
         if handle is not None:
-            handle(event["d"])
+            try:
+                handle(event["d"])
+            except UNREADABLE as exc:
+                if name in _SESSION_FRAMES:
+                    raise
+                self.unread(name, exc)
+
+    def unread(self, frame: str, error: Exception) -> None:
+        self._unread.note(frame, type(error).__name__)  # without its text, which may hold people's words
 
     def lost(self) -> None:
         self._connection = self._connection or "the connection to Discord's gateway is lost; it is being made anew"
@@ -540,16 +568,17 @@ class Receiver:
     async def _take(self, message: Json, server: str | None) -> None:
         channel = str(message["channel_id"])
         spot = await self._spot(channel, server)
-        if spot is not None:
-            if is_reply(message) and "referenced_message" not in message:
-                answered = message["message_reference"]
-                with suppress(ChannelError):
-                    message = message | {
-                        "referenced_message": await self._shown_message(
-                            str(answered.get("channel_id") or channel), str(answered["message_id"])
-                        )
-                    }
-            await self._host.on_inbound(await self._with_opening(self._inbound(message, spot), spot))
+        if spot is not None and is_reply(message) and "referenced_message" not in message:
+            answered = message["message_reference"]
+            with suppress(ChannelError):
+                message = message | {
+                    "referenced_message": await self._shown_message(
+                        str(answered.get("channel_id") or channel), str(answered["message_id"])
+                    )
+                }
+        inbound = None if spot is None else self._read(message, spot)
+        if spot is not None and inbound is not None:
+            await self._host.on_inbound(await self._with_opening(inbound, spot))
             if spot.server is not None:
                 self._intake.saw(spot.chat, spot.server)
         if server is None:
@@ -593,8 +622,8 @@ class Receiver:
 
     async def _take_edit(self, message: Json, server: str | None, edited: int, key: str) -> None:
         spot = await self._spot(str(message["channel_id"]), server)
-        if spot is not None:
-            inbound = self._inbound(message, spot)
+        inbound = None if spot is None else self._read(message, spot)
+        if inbound is not None:
             await self._host.on_inbound(replace(inbound, update_key=key, sent_at=edited, edited=True))
 
     def _on_delete(self, deleted: Json) -> None:
@@ -607,6 +636,16 @@ class Receiver:
         spot = await self._spot(channel, server)
         if spot is not None:
             await self._host.on_deleted(self._place(spot), numbers)
+
+    def _read(self, message: Json, spot: DiscordPlace) -> Inbound | None:
+        """Returns as much of a person's message as can be read; None if nothing can, or if that was said lately."""
+        try:
+            return self._inbound(message, spot)
+        except UNREADABLE as exc:
+            self.unread("MESSAGE_CREATE", exc)
+        rest = sieved(message, lambda part: self._inbound(part, spot), needed=("id", "channel_id", "author"))
+        inbound = None if rest is None else self._inbound(rest, spot)
+        return None if inbound is None or (inbound.is_empty and not self._unread.may_tell(spot.chat)) else inbound
 
     def _inbound(self, message: Json, spot: DiscordPlace) -> Inbound:
         """Returns a person's message as the host takes it."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import structlog
 
@@ -20,6 +20,7 @@ from channels.base import ChannelError, ChannelUnavailable, CommandSpec, Form, H
 from channels.discord.payloads import (
     DATA_LIMIT,
     EPHEMERAL,
+    UNREADABLE,
     DiscordPlace,
     Json,
     Ticket,
@@ -37,7 +38,7 @@ from channels.discord.payloads import (
 )
 from channels.discord.rest import DiscordBot, DiscordRateLimited, DiscordRefused, Rest
 from channels.discord.show import DiscordScreen, remember
-from channels.supervision import Pace
+from channels.supervision import Pace, UnreadUpdates
 
 log = structlog.get_logger(__name__)
 
@@ -50,6 +51,7 @@ _SUGGEST_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
 _ALREADY = 40060  # the error code for an interaction that is already acknowledged
 _LATER = 24 * 3_600_000  # milliseconds until commands that Discord refused are offered again
+_Handler: TypeAlias = Callable[[Json, float], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class BotSession:
     me: DiscordBot
     rest: Rest
     screen: DiscordScreen
+    unread: UnreadUpdates
 
 
 class Interactions:
@@ -84,6 +87,7 @@ class Interactions:
         self._spawn = spawn
         self._spot = spot
         self._heard = heard
+        self._unread = session.unread
         self._now = now
         self._request_seconds = pace.request_seconds
         self._forms: dict[str, str] = {}
@@ -93,15 +97,23 @@ class Interactions:
     def take(self, interaction: Json) -> None:
         # An interaction does not queue behind the channel's messages, because Discord waits only 3 s for an answer.
         until = asyncio.get_running_loop().time() + _DECIDE_SECONDS
-        match interaction.get("type"):
-            case 2:
-                self._spawn(self._commanded(interaction, until))
-            case 3:
-                self._spawn(self._pressed(interaction, until))
-            case 4:
-                self._spawn(self._suggest(interaction))
-            case 5:
-                self._spawn(self._submitted(interaction, until))
+        handlers = {2: self._commanded, 3: self._pressed, 4: self._suggest, 5: self._submitted}
+        self._spawn(self._handled(handlers.get(interaction.get("type", 0), self._unknown), interaction, until))
+
+    async def _handled(self, handle: _Handler, interaction: Json, until: float) -> None:
+        for attempt in (handle, self._unknown):
+            try:
+                await attempt(interaction, until)
+            except UNREADABLE as exc:
+                self._unread.note("INTERACTION_CREATE", type(exc).__name__)
+            else:
+                return
+
+    async def _unknown(self, interaction: Json, until: float) -> None:
+        """Hands over an interaction that can't be read as an empty message, so that its user is told in words."""
+        inbound = await self._interacted(interaction)
+        if inbound is not None:
+            await self._commit(interaction, inbound, until, private=inbound.server is not None)
 
     async def close(self, seconds: float) -> None:
         """Lets running commits finish, because Discord delivers an interaction only once."""
@@ -155,7 +167,7 @@ class Interactions:
             private = bool(int(message.get("flags") or 0) & EPHEMERAL)
             await self._commit(interaction, inbound, until, private=private)
 
-    async def _suggest(self, interaction: Json) -> None:
+    async def _suggest(self, interaction: Json, _until: float) -> None:
         data = interaction["data"]
         wanted = focused(data)
         inbound = None

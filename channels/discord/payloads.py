@@ -11,9 +11,10 @@ import hashlib
 import json
 import mimetypes
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from channels.base import (
@@ -45,7 +46,12 @@ FILE_LIMIT = 10 * 1024 * 1024
 DATA_LIMIT = 100
 
 _EPOCH = 1_420_070_400_000  # 1 January 2015 UTC in milliseconds, from which Discord's ids count
-_DEFAULT, _REPLY = 0, 19  # the types of messages that people write
+#: Types of messages by which Discord itself tells something, or a bot answers. People write 0, 19 (replies), and what
+#: comes after this program: a type that is not known counts as a person's if there is something in it.
+_TOLD = frozenset({*range(1, 19), *range(20, 64)})
+_DEFAULT, _REPLY = 0, 19
+#: The errors of reading data that has another shape than this program knows.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 _FORWARD = 1  # the type of a reference to a forwarded message
 _TAG = re.compile(r"<(@!|@&|@|#|a?:\w{1,64}:|/[^<>:\n]{1,110}:)(\d{1,20})>")
 _NAME = re.compile(r"[-_a-z0-9]{1,32}")
@@ -150,19 +156,55 @@ def moment(stamp: object) -> int | None:
 
 def is_from_person(message: Json) -> bool:
     """Returns whether a person wrote the message, not a bot, a webhook or Discord itself (a join, a pin, a boost)."""
-    author = message.get("author")
+    author, kind = message.get("author"), message.get("type", _DEFAULT)
     return (
         isinstance(author, dict)
         and not author.get("bot")
         and not author.get("system")
         and not message.get("webhook_id")
-        and message.get("type", _DEFAULT) in (_DEFAULT, _REPLY)
+        and kind not in _TOLD
+        and (kind in (_DEFAULT, _REPLY) or bool(message.get("content")) or message.get("guild_id") is None)
     )
 
 
 def is_reply(message: Json) -> bool:
     reference = message.get("message_reference")
     return message.get("type") == _REPLY and isinstance(reference, dict) and "message_id" in reference
+
+
+def sieved(value: Any, reads: Callable[[Any], object], needed: Collection[str] = ("id", "type")) -> Any:
+    """Returns as much of `value` as `reads` takes without an error: fields and items that it fails on are left out.
+
+    The fields `needed` are tried together and first. Returns None if it takes nothing.
+    """
+
+    def takes(part: Any) -> bool:
+        try:
+            reads(part)
+        except UNREADABLE:
+            return False
+        return True
+
+    if takes(value):
+        return value
+    kept: Any = None
+    if isinstance(value, list) and len(value) > 1:
+        half = len(value) // 2
+        kept = [item for part in (value[:half], value[half:]) for item in sieved(part, reads) or ()]
+    elif isinstance(value, list):
+        kept = [item for one in value if (item := sieved(one, lambda part: reads([part]))) is not None]
+    elif isinstance(value, dict):
+        kept = {name: value[name] for name in needed if name in value}
+        kept = kept if takes(kept) else {}
+        for name in [name for name in value if name not in kept]:
+            part = sieved(value[name], partial(_with, reads, kept, name))
+            if part is not None:
+                kept[name] = part
+    return kept if kept is not None and takes(kept) else None
+
+
+def _with(reads: Callable[[Any], object], kept: Json, name: str, part: Any) -> object:
+    return reads(kept | {name: part})
 
 
 def display(user: Json, member: Json | None = None) -> str:
@@ -182,7 +224,7 @@ def read(
     reference = message.get("message_reference") or {}
     snapshots = message.get("message_snapshots") or ()
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
-    content = snapshots[0].get("message") or {} if snapshots else message
+    content = snapshots[0].get("message") or message if snapshots else message
     text = _words(content)
     named = not forwarded and any(tag in text for tag in tags)
     users = {

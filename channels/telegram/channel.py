@@ -23,7 +23,6 @@ from urllib.parse import quote, urlsplit
 import structlog
 from aiogram.methods import AnswerCallbackQuery, GetUpdates, GetWebhookInfo, SetWebhook
 from aiogram.types import CallbackQuery, Update
-from pydantic import ValidationError
 
 from channels import markup
 from channels.base import (
@@ -42,8 +41,9 @@ from channels.base import (
     Place,
     TooLarge,
 )
-from channels.supervision import Backoff, Endurance, Pace
+from channels.supervision import Backoff, Endurance, Pace, UnreadUpdates
 from channels.telegram.menu import fingerprint, menus, removal
+from channels.telegram.parsing import parsed
 from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
 from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present
 from channels.telegram.wire import (
@@ -168,6 +168,7 @@ class TelegramChannel(Channel):
         self._handed: dict[str, list[int]] = {}  # the ids of the messages with which each album was first handed over
         self._asides: set[asyncio.Task[None]] = set()
         self._endurance = Endurance(id)
+        self._unread = UnreadUpdates(id, now)
 
     @property
     def receives_alone(self) -> bool:
@@ -175,7 +176,7 @@ class TelegramChannel(Channel):
 
     def health(self) -> Health:
         """Returns the health, judged by updates alone: sending may still work while nothing comes in."""
-        return Health(contact=self._contact, trouble=self._trouble)
+        return Health(contact=self._contact, trouble=self._trouble, unread=self._unread.count)
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
         return markup.telegram(text) if markdown else markup.plain(text, MESSAGE_LIMIT)
@@ -465,6 +466,7 @@ class TelegramChannel(Channel):
         await self._endurance.endure(str(parts[0]["update_id"]), self._take(host, reader, parts))
 
     async def _take(self, host: Host, reader: UpdateReader, parts: list[JSON]) -> None:
+        unread = self._unread.count
         updates = [update for raw in parts if (update := self._read(raw)) is not None]
         if not updates:
             return
@@ -481,19 +483,21 @@ class TelegramChannel(Channel):
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))
         elif update.message is not None:
-            await self._take_message(host, reader, updates, album_of(parts[0]))
+            await self._take_message(host, reader, updates, album_of(parts[0]), unread=self._unread.count > unread)
         elif update.edited_message is not None:
             edited = reader.edited(update.edited_message, update.update_id)
             told = edited and self._told_under(edited, album_of({"message": parts[0]["edited_message"]}))
             if told is not None:
                 await host.on_inbound(told)
 
-    async def _take_message(self, host: Host, reader: UpdateReader, updates: list[Update], name: str | None) -> None:
+    async def _take_message(
+        self, host: Host, reader: UpdateReader, updates: list[Update], name: str | None, *, unread: bool
+    ) -> None:
         known = None if name is None else self._albums.get(name)
         if known is not None:
             updates = [one for one in updates if one.message and one.message.message_id not in known.parts]
         said = reader.said(updates)
-        if said is None:
+        if said is None or (unread and said.is_empty and not self._unread.may_tell(said.chat)):
             return
         if known is not None and known.addressed and not said.text:
             said = replace(said, addressed=True)
@@ -516,13 +520,11 @@ class TelegramChannel(Channel):
         Update.model_validate(_BARE)
 
     def _read(self, raw: JSON) -> Update | None:
-        """Parses an update. If aiogram can't parse it, logs that without the update's text and returns None."""
-        try:
-            return Update.model_validate(raw)
-        except ValidationError as exc:
-            fields = [".".join(map(str, error["loc"])) for error in exc.errors(include_input=False, include_url=False)]
-            log.error("telegram.unreadable", channel=self.id, update=raw["update_id"], fields=fields[:10])
-            return None
+        """Parses an update; logs without its text what of it can't be read, and returns None if that is all."""
+        update, dropped = parsed(raw, now=self._now())
+        if dropped:
+            self._unread.note(str(raw["update_id"]), ", ".join(dropped[:10]))
+        return update
 
     async def _release(self, press: CallbackQuery) -> None:
         """Ends the button's waiting mark. It is normal to be too late for that."""

@@ -244,15 +244,15 @@ def _topic(message: Message) -> str | None:
 
 
 def _kind(chat: Chat) -> ChatKind | None:
-    if chat.type == "private":
-        return "private"
-    return "group" if chat.type in ("group", "supergroup") else None
+    if chat.type in ("group", "supergroup"):
+        return "group"
+    return "private" if chat.id > 0 else None  # ids of people are positive, whatever kind of chat it may be
 
 
 def _is_spoken(message: Message, kind: ChatKind) -> bool:
-    """Returns whether a person said the message, in private also in forms that are newer than this program."""
+    """Returns whether a person said the message, in private or with words also in forms newer than this program."""
     content = message.content_type
-    return content in _SPOKEN or (content == ContentType.UNKNOWN and kind == "private")
+    return content in _SPOKEN or (content == ContentType.UNKNOWN and (kind == "private" or bool(message.caption)))
 
 
 def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:

@@ -24,12 +24,14 @@ _PATIENCE = 10.0
 class ChannelReport:
     """The state of a channel. `last_poll_seconds_ago` is None as long as its platform has never answered.
 
-    A channel `stands_by` while another process receives for its bot. That is no trouble.
+    A channel `stands_by` while another process receives for its bot. That is no trouble, nor are `unread` values in
+    updates: the rest of them was read.
     """
 
     last_poll_seconds_ago: int | None
     trouble: str
     stands_by: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

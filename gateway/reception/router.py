@@ -603,5 +603,4 @@ def _asks_to_forget(inbound: Inbound) -> bool:
 
 
 def _is_aside(inbound: Inbound) -> bool:
-    empty = not inbound.text.strip() and not inbound.attachments
-    return inbound.edited or (inbound.pressed is None and empty)
+    return inbound.edited or (inbound.pressed is None and inbound.is_empty)

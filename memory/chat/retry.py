@@ -91,7 +91,7 @@ def again(
     # Blanking also removes the part of the answer that is still to be shown.
     blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
     history.drop_steps(tx, [found[0]["turn_id"]])
-    turn_id, _ = history.begin_turn(tx, session, now=now)
+    turn_id, *_ = history.begin_turn(tx, session, now=now)
     history.move(tx, said, turn_id)
     inbox.claim(tx, [inbox_id], turn_id)
     return turn_id

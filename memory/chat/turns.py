@@ -60,7 +60,7 @@ class Turn:
     """A turn under way. `steps` holds the completions that an earlier attempt already got, as JSON.
 
     `first` is True if nothing was answered in this chat before. `is_task` is True if it answers a task whose time has
-    come.
+    come. `asked` is False if no question is open to anybody in this session.
     """
 
     id: int
@@ -71,6 +71,7 @@ class Turn:
     attempts: int = 1
     first: bool = False
     is_task: bool = False
+    asked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ class Turns:
     def _begin(self, tx: Transaction, where: Where, who: Who, heard: Sequence[Said]) -> Turn:
         now = self._now()
         context = self._identities.enter(tx, where, who)
-        turn_id, answered_before = history.begin_turn(tx, context.session, now=now)
+        turn_id, answered_before, asked = history.begin_turn(tx, context.session, now=now)
         claimed = inbox.claim(tx, [message.inbox_id for message in heard], turn_id)
         said = [message for message in heard if message.inbox_id in claimed]
         if not said:
@@ -162,6 +163,7 @@ class Turns:
             said=tuple(recorded),
             first=not answered_before,
             is_task=claimed[said[0].inbox_id].is_task,
+            asked=asked,
         )
 
     @in_write
@@ -238,8 +240,6 @@ class Turns:
         query = "\n".join(message.text for message in turn.said)
         if budget is None or not should_search(query):
             return await self._database.read(lambda reader: looked(reader, []))
-        # The beginning of the turn has left changes.
-        await self._search.feed()
         return await self._search.find_and(
             looked,
             context.scope,
@@ -261,6 +261,9 @@ class Turns:
         theirs = hits if scope == context.scope else []
         seen = replace(context, scope=scope)
         view = window.take(reader, seen, turn.said, budget, theirs, size, now=now, count_tokens=self._count_tokens)
+        if turn.asked:
+            ids = {"session_id": context.session.id, "asker_id": context.speaker.id}
+            view = replace(view, question=questions.open_to(reader, **ids, now=now))
         return view, scope
 
     async def understood(self, turn: Turn) -> Revision:
@@ -347,6 +350,7 @@ class Turns:
         # The rows that `ending` touches are not known here.
         keys = [of_lane(session.key), *taught] if ending is None else None
         after = await self._database.write(act, keys=keys)
+        self._search.feed_soon()
         self._learner.heard(session.id, after.unread)
         if taught:
             self._changed(turn.context.scope)

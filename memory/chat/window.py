@@ -17,7 +17,7 @@ from memory.learn.revise import Revision
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
 from memory.reminders.reminding import Reminder
-from memory.store import attachments, chats, history, memories, passages, questions, recalls
+from memory.store import attachments, chats, history, memories, passages, recalls
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
@@ -119,7 +119,6 @@ def take(
         summed_up=tuple(attachments.summed_up(reader, session.id, _FILES) if session.summary else ()),
         results=tuple(history.results_summed_up(reader, session.id, _RESULTS) if session.summary else ()),
         members={} if session.private else chats.members(reader, session.id),
-        question=questions.open_to(reader, session_id=session.id, asker_id=context.speaker.id, now=now),
     )
     if budget is None:
         return material

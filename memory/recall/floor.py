@@ -49,12 +49,14 @@ _MOST_WORDS: Final = 1 / 2
 class _Judged(NamedTuple):
     """A hit with its score without the bot's handicap, and the share of the question's words that it holds.
 
-    Only hits that tell something measure the others. One that `adds` to the question holds half of its words, too.
+    Only hits that tell something measure the others. One that tells nothing but `adds` to the question holds half of
+    its words. One that `states` something does more than greet and ask.
     """
 
     hit: Hit
     score: float
     share: float
+    states: bool
     tells: bool
     adds: bool
 
@@ -74,7 +76,7 @@ def worth_showing(hits: Sequence[Hit], shares: Sequence[float], question: str) -
     telling = [one for one in judged if one.tells]
     nearest = max((one.nearness for one in telling), default=0.0)
     best = max((one.score for one in telling or judged), default=0.0)
-    shown = [one for one in judged if one.tells or one.adds or (_states(one.hit) and one.nearness > nearest)]
+    shown = [one for one in judged if one.tells or one.adds or (one.states and one.nearness > nearest)]
     floor = next((of for part, of in (("late", _CLOSELY), ("vectors", _BY_MEANING)) if _has(hits, part)), _BY_WORDS)
     answered = any(one.nearness >= floor.nearness or one.share >= _MOST_WORDS for one in shown)
 
@@ -97,22 +99,28 @@ def _has(hits: Sequence[Hit], part: str) -> bool:
 
 def _judged(hit: Hit, share: float, question: str) -> _Judged:
     if hit.passage is None:
-        return _Judged(hit, hit.score, share, tells=True, adds=False)
+        return _Judged(hit, hit.score, share, states=False, tells=True, adds=False)
     message, before = hit.passage.message, hit.passage.before
-    tells = _states(hit) and (message.role != "assistant" or _asks_for_answers(question))
-    if before is not None and before.text.rstrip().endswith(_ASKS) and not should_search(message.text):
+    is_talk = should_search(message.text)
+    states = is_talk and _is_more_than_questions(message.text)
+    tells = states and (message.role != "assistant" or _asks_for_answers(question))
+    if before is not None and before.text.rstrip().endswith(_ASKS) and not is_talk:
         # "Yes" says what the question before it asks.
         asked = set(words.query_terms(question))
         share = max(share, len(asked.intersection(words.tokens(before.text))) / max(len(asked), 1))
         tells = message.role == "user" and share >= _MOST_WORDS
+    adds = not tells and share >= _MOST_WORDS and _adds(message.text, question)
+    return _Judged(hit, hit.score / hit.parts.get("agent", 1.0), share, states, tells, adds)
+
+
+def _is_more_than_questions(text: str) -> bool:
+    # Most messages hold no sign of a question, and need not be taken apart.
+    return not any(sign in text for sign in _ASKS) or not all(sentence.endswith(_ASKS) for sentence in parts(text))
+
+
+def _adds(text: str, question: str) -> bool:
     known = {term.word for term in said(question)} | words.stop_tokens()
-    adds = share >= _MOST_WORDS and any(term.word not in known for term in said(message.text))
-    return _Judged(hit, hit.score / hit.parts.get("agent", 1.0), share, tells, adds)
-
-
-def _states(hit: Hit) -> bool:
-    text = "" if hit.passage is None else hit.passage.message.text
-    return should_search(text) and not all(sentence.endswith(_ASKS) for sentence in parts(text))
+    return any(term.word not in known for term in said(text))
 
 
 def _asks_for_answers(question: str) -> bool:

@@ -2,8 +2,8 @@
 
 Invariants: The index is clustered by owner, so a search reads only what the scope may see. Losing or breaking the
 index loses nothing: it is rebuilt from the rows, in short transactions, with nobody waiting. Until it is whole,
-searches go by substring, because half an index would hide what it does not hold yet. A search feeds the index first, so
-it reads its caller's own writes.
+searches go by substring, because half an index would hide what it does not hold yet. A search feeds the index first if
+changes of its scope are left, so it reads its caller's own writes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TEXT_VERSION: Final = 2
 #: The store setting with the versions of the tokens, the cues and the texts that the index is made of. While the index
 #: is being made, the last document it holds follows after a colon.
 VERSION: Final = "words"
-_MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}.{_TEXT_VERSION}"
+MADE_OF: Final = f"{words.TOKENS_VERSION}.{CUES_VERSION}.{_TEXT_VERSION}"
 #: The number of the last document for an index that holds everything.
 _ALL: Final = 2**62
 
@@ -159,7 +159,7 @@ class Mending:
                 told = made
                 log.info("index.progress", made=made, percent=await self._database.read(_percent))
         await catch_up(self._database)
-        await self._database.write(lambda tx: settings.put(tx, VERSION, _MADE_OF))
+        await self._database.write(lambda tx: settings.put(tx, VERSION, MADE_OF))
         if made:
             log.info("index.made", documents=made)
         return True
@@ -190,29 +190,6 @@ class Mending:
 
 def is_whole(reader: Reader) -> bool:
     return _upto(reader) == _ALL
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexState:
-    """The state of the index for a scope, which can find so many `documents`.
-
-    The index `is_whole` if it holds everything up to the change log, and `is_behind` if there is more in that log.
-    """
-
-    is_whole: bool
-    is_behind: bool
-    documents: int
-    has_reflections: bool
-
-
-def state(reader: Reader, scope: Scope) -> IndexState:
-    row = documents.state(reader, scope, VERSION)
-    return IndexState(
-        is_whole=row["made_of"] == _MADE_OF,
-        is_behind=bool(row["is_behind"]),
-        documents=row["documents"],
-        has_reflections=bool(row["has_reflections"]),
-    )
 
 
 async def catch_up(database: Database) -> None:
@@ -306,7 +283,7 @@ def _upto(reader: Reader) -> int | None:
     Returns None if the index is to be begun: never made, known to be damaged, or made of other tokens.
     """
     made_of, _, last = (settings.value(reader, VERSION) or "").partition(":")
-    if made_of != _MADE_OF:
+    if made_of != MADE_OF:
         return None
     return int(last) if last else _ALL
 
@@ -317,7 +294,7 @@ def _give_up(tx: Transaction) -> None:
 
 def _start_over(tx: Transaction) -> None:
     postings.create(tx)
-    settings.put(tx, VERSION, f"{_MADE_OF}:0")
+    settings.put(tx, VERSION, f"{MADE_OF}:0")
 
 
 def _make_some(tx: Transaction) -> int:
@@ -329,7 +306,7 @@ def _make_some(tx: Transaction) -> int:
     assert upto is not None
     docs = documents.after(tx, upto, limit=_STRETCH)
     _index(tx, docs)
-    settings.put(tx, VERSION, f"{_MADE_OF}:{docs[-1] if docs else upto}")
+    settings.put(tx, VERSION, f"{MADE_OF}:{docs[-1] if docs else upto}")
     return len(docs)
 
 

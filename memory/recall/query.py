@@ -209,8 +209,8 @@ def _any_of(name: str) -> re.Pattern[str]:
 
 
 def _is_spoken(char: str) -> bool:
-    category = unicodedata.category(char)
-    return category[0] in "LN" or (category in {"Mn", "Mc"} and not "\ufe00" <= char <= "\ufe0f")
+    # A letter or a number, or a mark on one; asked in this order, as most are.
+    return char.isalnum() or (unicodedata.category(char) in {"Mn", "Mc"} and not "\ufe00" <= char <= "\ufe0f")
 
 
 def _is_chatter(words: list[str]) -> bool:

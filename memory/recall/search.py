@@ -30,7 +30,7 @@ from memory.recall.rerank import Reranker
 from memory.scope import Scope
 from memory.score import ScorePart
 from memory.store import documents, entities, filtered, memories, passages
-from memory.store.database import INDEX, Database, Reader
+from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
 from memory.store.history import Message
 from memory.store.memories import Memory
@@ -43,6 +43,8 @@ log = structlog.get_logger(__name__)
 
 #: Candidates fetched for each place in the result, so that some can be moved back or dropped.
 _OVER_FETCH = 8
+#: Seconds after a turn's last commit in which its answer is delivered.
+_FED_SECONDS = 0.05
 #: Seconds that embedding a question may take.
 _MEANING_SECONDS = 1.5
 #: Documents nearest in meaning that join the candidates: this share of all, and the least and most of them. On LoCoMo a
@@ -142,6 +144,7 @@ class Search:
         self._embedding = embedding
         self._reranker = reranker
         self._suspect = suspect
+        self._feeding: asyncio.Task[None] | None = None
 
     async def find(
         self,
@@ -198,8 +201,8 @@ class Search:
 
         def by_index(reader: Reader) -> list[Hit]:
             reader.confine(scope)
-            state = _usable(reader, scope)
-            return _by_index(reader, narrowed(reader, has_older=state.has_reflections), state.documents)
+            state = _usable(reader, scope, besides)
+            return _by_index(reader, narrowed(reader, has_older=bool(state["has_reflections"])), state["documents"])
 
         def without(reader: Reader) -> list[Hit]:
             reader.confine(scope)
@@ -231,12 +234,22 @@ class Search:
             log.warning("search.slow_embedder", seconds=_MEANING_SECONDS, instead="words only")
             return None
 
-    async def feed(self) -> None:
-        """Makes the index read changes that are known to exist. If that fails, the next search notices."""
-        try:
-            await self._feed()
-        except StorageError as exc:
-            log.warning("index.behind", error=str(exc))
+    def feed_soon(self) -> None:
+        """Makes the index read the changes of a turn, once its answer had time to be delivered."""
+        if self._feeding is None or self._feeding.done():
+            self._feeding = asyncio.create_task(self._feed_later())
+
+    async def close(self) -> None:
+        """Leaves changes that are not read yet to the next start."""
+        if self._feeding is not None:
+            self._feeding.cancel()
+            await asyncio.gather(self._feeding, return_exceptions=True)
+
+    async def _feed_later(self) -> None:
+        await asyncio.sleep(_FED_SECONDS)
+        await index.keep_up(self._database)
+        if self._embedding is not None:
+            self._embedding.wake()
 
     async def _feed(self) -> None:
         await self._database.write(index.catch_up_some, keys=[INDEX], durable=False)
@@ -265,7 +278,7 @@ class _NotWhole(Exception):
 
 
 class _Behind(Exception):
-    """The index does not hold every committed change yet."""
+    """The index does not hold every committed change of the scope yet."""
 
 
 def nearest_facts(reader: Reader, scope: Scope, text: str, *, limit: int) -> list[Memory]:
@@ -295,12 +308,13 @@ def _narrowed(reader: Reader, asked: _Asked, filters: Filters, timezone: str, *,
     return replace(asked, query=query)
 
 
-def _usable(reader: Reader, scope: Scope) -> index.IndexState:
-    """Returns the state of the index. Raises `_NotWhole` or `_Behind` if it can't be used as it is."""
-    state = index.state(reader, scope)
-    if not state.is_whole:
+def _usable(reader: Reader, scope: Scope, besides: Set[int]) -> Row:
+    """Returns the state of the index. Raises `_NotWhole` or `_Behind` if it can't be used as it is; the messages
+    `besides`, which a search passes over, it need not hold."""
+    state = documents.state(reader, scope, index.VERSION, besides)
+    if state["made_of"] != index.MADE_OF:
         raise _NotWhole
-    if state.is_behind:
+    if state["is_behind"]:
         raise _Behind
     return state
 

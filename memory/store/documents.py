@@ -58,20 +58,25 @@ def has_changes(reader: Reader) -> bool:
 
 
 @walled
-def state(reader: Reader, scope: Scope, setting: str) -> Row:
+def state(reader: Reader, scope: Scope, setting: str, besides: Collection[int]) -> Row:
     """Returns the state of an index for a scope, as a row of made_of, is_behind, documents and has_reflections.
 
-    These are the store setting that says what the index is made of, whether there are changes that it has not read, the
-    number of memories and messages that the scope can find, and whether it has_reflections.
+    These are the store setting that says what the index is made of, whether it has not read changes of what the scope
+    can see but for the messages `besides`, the number of memories and messages that the scope can find, and whether it
+    has_reflections. What is gone is not found by an index that has not read so yet, either.
     """
     seen, owned = scope.predicate("m"), scope.owned("s")
+    either = (*owned.parameters, *seen.parameters)
     row = reader.one(
-        "select (select value from store_settings where name = ?) as made_of, exists (select 1 from changes) as"
-        " is_behind, (select count(*) from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
-        f" and {seen.sql}) + (select count(*) from messages s where s.nth is not null and s.recall = 1"
-        f" and s.erased_at is null and {owned.sql}) as documents,"
+        "select (select value from store_settings where name = ?) as made_of,"
+        " exists (select 1 from (select doc, doc % 2 as odd, doc / 2 as row_id from changes) c"
+        "   left join messages s on c.odd = 1 and s.id = c.row_id left join memories m on c.odd = 0 and m.id = c.row_id"
+        f"   where c.doc not in (select value from json_each(?)) and ({owned.sql} or {seen.sql})) as is_behind,"
+        " (select count(*) from messages s where s.nth is not null and s.recall = 1 and s.erased_at is null"
+        f" and {owned.sql}) + (select count(*) from memories m where m.kind in ('fact', 'style', 'event', 'reflection')"
+        f" and {seen.sql}) as documents,"
         f" exists (select 1 from memories m where m.kind = 'reflection' and {seen.sql}) as has_reflections",
-        (setting, *seen.parameters, *owned.parameters, *seen.parameters),
+        (setting, [*map(of_message, besides)], *either, *either, *seen.parameters),
     )
     assert row is not None
     return row

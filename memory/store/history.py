@@ -337,15 +337,17 @@ def held_by(reader: Reader, owner_id: int) -> list[Row]:
     )
 
 
-def begin_turn(tx: Transaction, session: Session, *, now: int) -> tuple[int, bool]:
-    """Begins a turn. Returns its id, and whether a turn in this chat has brought an answer before."""
+def begin_turn(tx: Transaction, session: Session, *, now: int) -> tuple[int, bool, bool]:
+    """Begins a turn. Returns its id, whether a turn in this chat has brought an answer before, and whether any question
+    may be open in this session."""
     row = tx.one(
         "insert into turns (session_id, agent_id, state, started_at) values (?, ?, 'running', ?)"
-        f" returning id, exists ({_ANSWERED}) as answered",
+        f" returning id, exists ({_ANSWERED}) as answered,"
+        " exists (select 1 from questions q where q.session_id = turns.session_id and q.state = 'open') as asked",
         (session.id, session.agent_id, now, session.chat_id),
     )
     assert row is not None
-    return int(row["id"]), bool(row["answered"])
+    return int(row["id"]), bool(row["answered"]), bool(row["asked"])
 
 
 def retry_turn(tx: Transaction, turn_id: int) -> int:

@@ -150,7 +150,6 @@ def _carried(url: str) -> float:
 
 
 def _addresses(message: JSON) -> Iterator[str]:
-    """The addresses in a message that can be pressed."""
     text, _ = _outside_code(message)
     yield from (str(entity["url"]) for entity in message.get("entities", ()) if entity["type"] == "text_link")
     yield from re.findall(r"https?://[^\s<>]+", text)

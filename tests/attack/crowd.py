@@ -45,7 +45,6 @@ async def crowd(attack: Attack) -> None:
 
 
 async def _write(bot: Bot, people: list[int]) -> None:
-    """Each of them says one thing, fifty at a time."""
     for start in range(0, len(people), 50):
         await asyncio.gather(*(bot.telegram.say("I like walks.", user=one) for one in people[start : start + 50]))
         await bot.telegram.wait(delivered=True, timeout=120)

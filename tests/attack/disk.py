@@ -46,7 +46,6 @@ class Disk:
 
 @contextmanager
 def _mounted(folder: Path) -> Iterator[Disk]:
-    """Raises `PermissionError` where nobody may mount."""
     folder.mkdir(exist_ok=True)
     made = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", folder], capture_output=True, check=False

@@ -115,8 +115,6 @@ def _writes(text: str) -> Callable[[JSON], Says | None]:
 
 
 def _calls(call: tuple[str, JSON]) -> Callable[[JSON], Says | None]:
-    """A call, and after its result a word."""
-
     def step(body: JSON) -> Says | None:
         if is_extraction(body):
             return None
@@ -131,51 +129,32 @@ _SECRETS = (
     ("ANTHROPIC_API_KEY=sk-ant-api03-{a40}-{A20}AA", "sk-ant-api03-{a40}-{A20}AA"),
     ("ghp_{A36} is my github token", "ghp_{A36}"),
     ("github_pat_{A22}_{A59}", "github_pat_{A22}_{A59}"),
-    ("glpat-{A20} for gitlab", "glpat-{A20}"),
-    ("aws AKIA{U16} and wJalr{A35}", "AKIA{U16}"),
+    ("glpat-{A20} for gitlab", "glpat-{A20}"), ("aws AKIA{U16} and wJalr{A35}", "AKIA{U16}"),
     ("aws_secret_access_key = {A40}", "{A40}"),
     ("slack xoxb-{d12}-{d12}-{A24}", "xoxb-{d12}-{d12}-{A24}"),
     ("https://hooks.slack.com/services/T{U8}/B{U8}/{A24}", "{A24}"),
-    ("stripe sk_live_{A24}", "sk_live_{A24}"),
-    ("bot token {d10}:{A35}", "{d10}:{A35}"),
+    ("stripe sk_live_{A24}", "sk_live_{A24}"), ("bot token {d10}:{A35}", "{d10}:{A35}"),
     ("discord MT{A22}.{A6}.{A27}", "MT{A22}.{A6}.{A27}"),
-    ("google AIza{A35}", "AIza{A35}"),
-    ("npm_{A36}", "npm_{A36}"),
+    ("google AIza{A35}", "AIza{A35}"), ("npm_{A36}", "npm_{A36}"),
     ("pypi-AgEIcHlwaS5vcmc{A40}", "pypi-AgEIcHlwaS5vcmc{A40}"),
-    ("hf_{A34} is for the models", "hf_{A34}"),
-    ("SG.{A22}.{A43}", "SG.{A22}.{A43}"),
+    ("hf_{A34} is for the models", "hf_{A34}"), ("SG.{A22}.{A43}", "SG.{A22}.{A43}"),
     ("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIi{A20}.{A43}", "eyJzdWIi{A20}.{A43}"),
     ("-----BEGIN RSA PRIVATE KEY-----\n{A60}\n{A60}\n-----END RSA PRIVATE KEY-----", "{A60}"),
     ("-----BEGIN OPENSSH PRIVATE KEY-----\n{A60}\n{A40}", "{A60}"),
     ("postgres://ada:{a14}@db.example.org/app", "{a14}"),
     ("redis://:{a14}@10.0.0.1:6379", "{a14}"),
     ("curl -u ada:{a14} https://example.org", "{a14}"),
-    ("Authorization: Bearer {A32}", "{A32}"),
-    ("Authorization: Basic {A28}==", "{A28}"),
-    ("my wifi password is {a10}", "{a10}"),
-    ("WLAN-Passwort: {a12}", "{a12}"),
-    ("密码：{a12}", "{a12}"),
-    ("我的密码是 {a12}", "{a12}"),
-    ("contraseña: {a12}", "{a12}"),
-    ("mot de passe : {a12}", "{a12}"),
-    ("пароль: {a12}", "{a12}"),
-    ("パスワードは {a12} です", "{a12}"),
-    ("password ‘{a12}’", "{a12}"),
-    ("password：{a12}", "{a12}"),
-    ("my PIN is {d6}", "{d6}"),
-    ("2FA secret JBSW{U24}", "JBSW{U24}"),
+    ("Authorization: Bearer {A32}", "{A32}"), ("Authorization: Basic {A28}==", "{A28}"),
+    ("my wifi password is {a10}", "{a10}"), ("WLAN-Passwort: {a12}", "{a12}"), ("密码：{a12}", "{a12}"),
+    ("我的密码是 {a12}", "{a12}"), ("contraseña: {a12}", "{a12}"), ("mot de passe : {a12}", "{a12}"),
+    ("пароль: {a12}", "{a12}"), ("パスワードは {a12} です", "{a12}"), ("password ‘{a12}’", "{a12}"),
+    ("password：{a12}", "{a12}"), ("my PIN is {d6}", "{d6}"), ("2FA secret JBSW{U24}", "JBSW{U24}"),
     ("recovery codes: {a5}-{a6} {a4}-{a7}", "{a5}-{a6}"),
-    ('{{"api_key": "{A32}"}}', "{A32}"),
-    ("export TOKEN='{A32}'", "{A32}"),
-    ("docker login -u ada -p {a14}", "{a14}"),
-    ("mysql -pQ{a12} app", "Q{a12}"),
-    ("sshpass -p '{a14}' ssh host", "{a14}"),
-    ("the password?\n{a12}", "{a12}"),
-    ("p\u200bassword: {a12}", "{a12}"),
-    ("ｐａｓｓｗｏｒｄ: {a12}", "{a12}"),
-    ("**password**: `{a12}`", "{a12}"),
+    ('{{"api_key": "{A32}"}}', "{A32}"), ("export TOKEN='{A32}'", "{A32}"), ("docker login -u ada -p {a14}", "{a14}"),
+    ("mysql -pQ{a12} app", "Q{a12}"), ("sshpass -p '{a14}' ssh host", "{a14}"), ("the password?\n{a12}", "{a12}"),
+    ("p\u200bassword: {a12}", "{a12}"), ("ｐａｓｓｗｏｒｄ: {a12}", "{a12}"), ("**password**: `{a12}`", "{a12}"),
     ("username ada / password {a12}", "{a12}"),
-)
+)  # fmt: skip
 
 
 @scenario("secrets")

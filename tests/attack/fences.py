@@ -307,7 +307,6 @@ async def _voices(attack: Attack, bot: Bot) -> None:
 
 
 def _read(requests: Sequence[JSON]) -> Iterator[JSON]:
-    """The lines of talk in what a model was asked to read."""
     for body in requests:
         if is_extraction(body):
             for line in words(body)[-1][1].splitlines():

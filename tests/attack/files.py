@@ -37,7 +37,6 @@ async def files(attack: Attack) -> None:
 
 
 def _pdf(lines: int) -> bytes:
-    """A PDF of one page with so many lines of text, packed."""
     body = b"BT /F1 9 Tf 1 0 0 1 9 9 Tm\n" + b"(so it is) Tj 0 -9 Td\n" * lines + b"ET"
     packed = zlib.compress(body, 9)
     parts = [

@@ -220,7 +220,6 @@ class Bot:
         return None
 
     async def texts(self, chat: int | None) -> list[str]:
-        """Returns the bot's messages in a chat as they are now; none in a chat that is not there yet."""
         if chat is None:
             return []
         with suppress(ControlError):
@@ -267,7 +266,6 @@ class Bot:
 
     @contextmanager
     def database(self, name: str = "remora.db") -> Iterator[sqlite3.Connection]:
-        """A look into its database as it stands; nothing is written."""
         uri = f"{(self.folder / 'data' / name).as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, timeout=5)) as database:
             yield database

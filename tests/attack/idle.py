@@ -88,7 +88,6 @@ async def _page(bot: Bot) -> object | None:
 
 @asynccontextmanager
 async def _held(bot: Bot, kind: str, many: int) -> AsyncIterator[None]:
-    """So many connections, held open as long as the bot lets them."""
     said, trickles = _KINDS[kind]
     streams: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     for n in range(many):

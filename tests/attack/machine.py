@@ -51,7 +51,6 @@ def _apart(bot: Bot, path: str) -> bool:
 
 
 def _open_to_others(bot: Bot) -> dict[str, int]:
-    """The files and folders that others on the machine may read, write or enter."""
     found = {}
     for path in bot.folder.rglob("*"):
         if not _apart(bot, str(path)) and (mode := stat.S_IMODE(path.lstat().st_mode)) & 0o077:

@@ -218,7 +218,6 @@ def _renamed(bot: Bot, exported: Path | None) -> Path:
 
 
 def _holds(bot: Bot, word: str) -> str:
-    """The file of the database that has the word in the clear, or ""."""
     # Beside it, a restore keeps for a while what it has replaced, as is written.
     for path in (bot.folder / "data" / f"remora.db{end}" for end in ("", "-wal", "-shm", ".erased")):
         if path.is_file() and word.encode() in path.read_bytes().lower():

@@ -26,18 +26,12 @@ pytestmark = pytest.mark.campaign
 #: The values for the parts of routes; memories and turns are filled in.
 PARTS = {"thread": "main", "run": "1", "row": "1", "version": "x"}
 FORM = {
-    "text": "attacked",
-    "value": "attacked",
-    "action": "pin",
-    "which": "all",
-    "agent": "assistant",
-    "data": "x",
+    "text": "attacked", "value": "attacked", "action": "pin", "which": "all", "agent": "assistant", "data": "x",
     "key": "x",
-}
+}  # fmt: skip
 #: Tables that a search brings up to date.
 _INDEXES = (*health.WORDS, "words", "changes", "unembedded", "sqlite_")
 OPEN = {route.pattern for route in ROUTES if route.open}
-POSTS = [route.pattern for route in ROUTES if route.method == "POST"]
 
 
 @pytest.fixture

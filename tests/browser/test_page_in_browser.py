@@ -28,7 +28,6 @@ PATHS = ("/chat/main", "/memory", "/memory?q=Bern", "/timeline", "/entities", "/
 
 
 async def lived_in(guest: Guest) -> list[str]:
-    """Has somebody tell a few things; returns the paths of all their pages."""
     for text in ("I live in Bern", "My sister is called Marta Keller", "I am allergic to nuts", "Where do I live?"):
         await guest.say(text)
     one = (await guest.get("/memory?q=Bern")).text.partition('href="/memory/')[2].partition('"')[0]

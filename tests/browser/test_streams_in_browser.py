@@ -23,7 +23,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]
-ANSWERED = "Why this answer?"
 
 
 class Streams:
@@ -50,7 +49,6 @@ class Streams:
 
 
 async def tabs(first: Shown, count: int, path: str = "/chat/main") -> list[Shown]:
-    """So many tabs of one browser, all of which show a conversation."""
     more = [await first.context.new_page() for _ in range(count - 1)]
     for shown in (first, *more):
         await shown.goto(path)

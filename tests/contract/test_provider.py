@@ -44,7 +44,6 @@ async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncItera
 
 
 async def test_the_pieces_shown_are_the_answer(provider: Provider) -> None:
-    """The text that a person saw growing is the text that goes into history."""
     pieces: list[str] = []
 
     async def on_text(text: str) -> None:

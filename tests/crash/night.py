@@ -58,7 +58,6 @@ def main() -> None:
 
 
 async def open_store(path: Path, *, life: int, driver: Driver | None = None) -> Service:
-    """The store with its agent, on the day after its people talked."""
     return await Service.open(
         path,
         agents={"assistant": AgentMemory(model=BackgroundModel(complete=answer))},
@@ -69,7 +68,6 @@ async def open_store(path: Path, *, life: int, driver: Driver | None = None) -> 
 
 
 async def work(service: Service, period: str) -> None:
-    """Do the night's jobs, each once the one before it is done."""
     for job in JOBS:
         await service.jobs.run("assistant", job, period)
 
@@ -127,7 +125,6 @@ def _merged(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _live(life: int, period: str, commit: int, path: Path) -> None:
-    """One life, in the child; never returns."""
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     status = 1
     faults = Faults(

@@ -54,7 +54,6 @@ def main(config_path: Path) -> None:
 
 
 def _program(config_path: Path) -> None:
-    """`remora serve` as a command, in the child; never returns."""
     _leave_the_lines()
     code = 1
     try:
@@ -74,7 +73,6 @@ def _leave_the_lines() -> None:
 
 
 def _live(config_path: Path, point: str) -> None:
-    """One life, in the child; never returns."""
     _leave_the_lines()
     config = load(config_path, os.environ, Path.home(), pace=kept(config_path.parent))
     log = config.settings.log

@@ -36,7 +36,7 @@ import psycopg
 from tests.crash.telegram_world import BOT, TelegramWorld
 from tests.crash.world import LATENCY_MS, MODEL_MS, THING, Bot, Effect, Point, Rows, Tally, complain, launched, note
 from tests.kit import postgres
-from tests.kit.patience import SECONDS, settle, until
+from tests.kit.patience import SECONDS, until
 from tests.kit.postgres import ROLE, Server, superuser
 from tests.platforms.telegram.client import Control, running
 
@@ -149,8 +149,6 @@ class Waits:
 
 
 class _Looking(Rows):
-    """A connection to the server's store."""
-
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
@@ -159,8 +157,6 @@ class _Looking(Rows):
 
 
 class ReplicasWorld(TelegramWorld):
-    """The same people, and replicas of the bot on one server."""
-
     def __init__(
         self, folder: Path, platform: Control, bots: Sequence[Bot], *, server: Server, polling: bool, seed: int
     ) -> None:
@@ -177,7 +173,6 @@ class ReplicasWorld(TelegramWorld):
         self._http = httpx.AsyncClient(trust_env=False, timeout=SECONDS)
 
     def configure(self, channel: str) -> None:
-        """Write a configuration for each replica, which differ in their port and log."""
         if not self._polling:
             hook = f"webhook: {{url: 'https://bot.example.org', secret: {_SECRET}}}"
             channel = channel.replace("{token", f"{{{hook}, token")
@@ -186,7 +181,6 @@ class ReplicasWorld(TelegramWorld):
             self.write_config(config_of(self.folder, number).name, channel, more, log=f"replica{number}.log")
 
     async def build(self) -> None:
-        """People and places; the balancer knows all replicas."""
         self._server.database("remora")
         with psycopg.connect(f"{superuser(self._server.address)} dbname=postgres", autocommit=True) as connection:
             for number in range(len(self._replicas)):
@@ -235,7 +229,6 @@ class ReplicasWorld(TelegramWorld):
         await self._http.aclose()
 
     async def _end(self) -> None:
-        """End all replicas; no kills that count."""
         for replica in self._replicas:
             await replica.bot.kill()
 
@@ -289,7 +282,6 @@ class ReplicasWorld(TelegramWorld):
         return answer.status_code == 200
 
     async def _watch(self) -> None:
-        """Starts replicas that ended by themselves."""
         while True:
             await asyncio.sleep(0.2)
             for replica in self._replicas:
@@ -341,7 +333,7 @@ class ReplicasWorld(TelegramWorld):
                 name = _name_of(database, self._replicas.index(replica))
             at = _now()
             replica.bot.signal(number)
-            await settle()  # the platform takes up what was in the wires
+            await self.taken_up()
             with self._open() as database:
                 held = dict(
                     database.execute(
@@ -373,7 +365,6 @@ class ReplicasWorld(TelegramWorld):
     # The outcome.
 
     def _database(self, number: int | None = None) -> str:
-        """The address of the database, for everybody or for one of the replicas."""
         address = f"{self._server.address} dbname=remora"
         return address if number is None else address.replace(f"user={ROLE}", f"user=replica{number}")
 
@@ -504,7 +495,6 @@ async def world(
     model_ms: float = MODEL_MS,
     seed: int = 1,
 ) -> ReplicasTally:
-    """Do all of that to so many replicas, and count."""
     timing = ("--latency-ms", LATENCY_MS, "--model-ms", model_ms, "--effect", effect, "--seed", seed)
     async with AsyncExitStack() as stack:
         server = stack.enter_context(postgres.running(_SETTINGS))

@@ -169,8 +169,6 @@ def values_of(path: Path) -> Counter[tuple[Any, ...]]:
 
 
 class Nights:
-    """Lives of the night, one after the other."""
-
     def __init__(self, process: subprocess.Popen[str]) -> None:
         assert process.stdin is not None and process.stdout is not None
         self._in: IO[str] = process.stdin
@@ -185,7 +183,6 @@ class Nights:
             pass
 
     def wait(self) -> int:
-        """The exit status of the last life, once it has ended."""
         return int(self._ask("wait", "ended"))
 
     def _ask(self, command: str, answer: str) -> str:

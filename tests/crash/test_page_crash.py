@@ -180,7 +180,6 @@ async def test_each_answer_stands_once_in_every_tab_after_the_server_was_killed(
 
 
 async def some_done(tasks: list[asyncio.Task[bool]], count: int) -> None:
-    """Waits until so many of the tasks are done."""
     async with limit():
         while sum(task.done() for task in tasks) < count:
             await asyncio.wait([task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED)

@@ -30,7 +30,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from gateway.config.pace import WorkPace
 from tests.kit.paced import keep
-from tests.kit.patience import SECONDS, limit, settle, until
+from tests.kit.patience import SECONDS, limit, until
 from tests.platforms.client import PlatformControl
 
 JSON: TypeAlias = dict[str, Any]
@@ -80,16 +80,13 @@ class Point:
 
 #: The commits of a message's way, by a text that only they hold.
 COMMITS: Sequence[tuple[str, Deed, str]] = (
-    ("receive", "quick", "insert into inbox"),
-    ("begin turn", "quick", "insert into turns"),
-    ("place holder", "slow", "'placeholder', 0"),
-    ("step", "quick", "insert into steps"),
-    ("finish", "quick", "update turns set state"),
-    ("sent", "quick", "set state = 'sent'"),
+    ("receive", "quick", "insert into inbox"), ("begin turn", "quick", "insert into turns"),
+    ("place holder", "slow", "'placeholder', 0"), ("step", "quick", "insert into steps"),
+    ("finish", "quick", "update turns set state"), ("sent", "quick", "set state = 'sent'"),
     ("take", "quick", "set state = 'sending'"),
     ("schedule extraction", "quick", "insert into extractions"),
     ("keep extracted", "quick", "update extractions set state = 'done'"),
-)
+)  # fmt: skip
 
 
 def around(commits: Iterable[tuple[str, Deed, str]], *, live: bool = False) -> Iterator[Point]:
@@ -166,8 +163,6 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A message of a person."""
-
     thing: str
     place: Place
     message_id: int
@@ -232,17 +227,14 @@ class Bot:
 
     @property
     def lives(self) -> bool:
-        """True from a start to the end of that life."""
         return self.pid is not None and not self.ended.done()
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the process, if it is there."""
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     async def kill(self) -> str:
-        """Ends the life with SIGKILL; returns its exit status."""
         self.signal(signal.SIGKILL)
         return await self.ended
 
@@ -317,7 +309,6 @@ class World(ABC, Generic[P]):
         return tally
 
     def configure(self, channel: str) -> None:
-        """Write the configuration; `channel` is what stands under `channels:`."""
         self.write_config("config.yaml", channel, "http: {enabled: false}\n")
 
     def write_config(self, name: str, channel: str, more: str, *, log: str = "remora.log") -> None:
@@ -469,7 +460,6 @@ class World(ABC, Generic[P]):
         self._bot.signal(signal.SIGKILL)
 
     def ask_what_it_waits_for(self) -> None:
-        """Have the bot tell on stderr what it waits for, if it can."""
         self._bot.signal(signal.SIGUSR2)
 
     async def _end(self) -> None:
@@ -480,14 +470,17 @@ class World(ABC, Generic[P]):
         await self.platform.fault("delay", method="model", text=_SLOWLY, seconds=_SLOW, times=0)
 
     async def _died(self, code: str) -> None:
-        """Look at what the process left."""
         assert code == str(-signal.SIGKILL), f"the bot ended by itself with {code}; see {self.folder}"
         self.kills += 1
-        await settle()  # the platform takes up what was in the wires
+        await self.taken_up()
         await self._look()
 
+    async def taken_up(self) -> None:
+        """The platform, a process of its own, takes up what is in the wires: its loop goes round with each request."""
+        for _ in range(50):
+            await self.platform.timing()
+
     async def _look(self, whose: Collection[str] | None = None) -> None:
-        """Notes what was under way, in all sessions or in these."""
         asked = Counter[str]((await self.platform.state())["model"]["asked"])
         texts = defaultdict[int, list[str]](list)
         with self._autopsy() as database:
@@ -625,7 +618,6 @@ class World(ABC, Generic[P]):
             return self.count_more(tally, state, database)
 
     def _integrity(self, database: Rows) -> str:
-        """ "ok", or what is wrong with the database."""
         return str(database.execute("pragma integrity_check").fetchone()[0])
 
 
@@ -739,7 +731,6 @@ async def launched(config: Path) -> AsyncIterator[Bot]:
 
 
 async def _either(ended: asyncio.Future[str], awaited: Coroutine[Any, Any, None]) -> None:
-    """Wait until one of them is done."""
     other = asyncio.ensure_future(awaited)
     both: set[asyncio.Future[Any]] = {ended, other}
     try:

@@ -22,15 +22,12 @@ WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\
 
 
 class Machine:
-    """A folder with a configuration, and the program run in it."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"
         (folder / "config.yaml").write_text(CONFIG)
 
     def add_agent(self) -> None:
-        """A second agent, with a database of its own."""
         (self.folder / "agents").mkdir()
         (self.folder / "agents" / "assistant.yaml").write_text("name: assistant\n")
         (self.folder / "agents" / "work.yaml").write_text(WORK)
@@ -40,7 +37,6 @@ class Machine:
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def chatting(self) -> subprocess.Popen[str]:
-        """A chat that waits for what is said next, its store open."""
         process = subprocess.Popen(
             [sys.executable, "-m", "gateway", "chat", "--config", "config.yaml"],
             cwd=self.folder,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +47,6 @@ class Terminal:
         )
 
     def chat(self, *lines: str | bytes, person: str = "you") -> str:
-        """Say each line in a run of its own and return what was shown."""
         said = b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines)
         options = ("--config", str(self.config), "--as", person)
         done = ran("chat", *options, folder=self.folder, env=ENVIRONMENT, stdin=said)
@@ -153,23 +151,3 @@ def test_once_answers_and_leaves(offline: Terminal) -> None:
     process = offline.start("--once", "I live in Lisbon")
     shown, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0 and b"Lisbon" in shown
-
-
-def _ids(shown: str) -> list[str]:
-    return re.findall(r"\bm_\w{6}\b", shown)
-
-
-def _claimed(terminal: Terminal) -> bool:
-    import sqlite3
-
-    path = terminal.folder / "data" / "remora.db"
-    if not path.exists():
-        return False
-    connection = sqlite3.connect(path)
-    try:
-        row = connection.execute("select count(*) from inbox where state = 'claimed'").fetchone()
-    except sqlite3.OperationalError:
-        return False
-    finally:
-        connection.close()
-    return bool(row[0])

@@ -73,15 +73,11 @@ def test_a_telegram_chat_with_our_bot_comes_into_history(folder: Path) -> None:
     """As the owner's and the bot's words; a second time nothing is doubled."""
     messages = [
         {
-            "id": n,
-            "type": "message",
-            "date_unixtime": str(1_704_103_200 + n),
-            "from": "x",
-            "from_id": user,
+            "id": n, "type": "message", "date_unixtime": str(1_704_103_200 + n), "from": "x", "from_id": user,
             "text": text,
         }
         for n, (user, text) in enumerate([("user77", "I live in Lisbon"), ("user999", "Noted.")], 2)
-    ]
+    ]  # fmt: skip
     chat = {"name": "Remora", "type": "bot_chat", "id": 999, "messages": messages}
     (folder / "result.json").write_text(json.dumps(chat), "utf-8")
     done = remora(folder, "import", "result.json", "--person", "telegram:77", "--yes")

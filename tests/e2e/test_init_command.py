@@ -52,7 +52,6 @@ class Machine:
         }
 
     async def run(self, *arguments: str, cwd: Path | None = None) -> tuple[int, str]:
-        """Runs a command without a terminal. Returns its exit code and all that it printed."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gateway", *arguments),
             stdin=asyncio.subprocess.DEVNULL,

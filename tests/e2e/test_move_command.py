@@ -17,8 +17,6 @@ WORK: Final = "name: work\ndatabase: work.db\nrouting: {chats: ['console:ada']}\
 
 
 class Machine:
-    """A folder with a configuration, a server, and the program run with either."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = postgres.url(folder)

@@ -63,7 +63,6 @@ class Terminal:
         return came
 
     def left(self) -> int:
-        """The exit code, once the program has ended by itself."""
         self._until(lambda: self._shows("") and self.program.poll() is not None)
         return self.program.returncode
 

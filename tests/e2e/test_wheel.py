@@ -22,7 +22,6 @@ PACKAGES = ("gateway", "channels", "memory", "agents", "languages")
 
 
 def run(*command: str | Path, home: Path | None = None, said: str = "") -> str:
-    """Runs a command in a home of its own, or in the checkout."""
     env = {**os.environ, "LANG": "en_US.UTF-8", **({} if home is None else {"HOME": str(home)})}
     env.pop("PYTHONPATH", None)
     done = subprocess.run(

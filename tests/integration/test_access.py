@@ -74,16 +74,12 @@ async def test_the_later_decision_holds_and_says_who_made_it(database: Database)
 @pytest.mark.parametrize(
     ("old", "new", "configured", "then"),
     [
-        ("allowed", None, False, "allowed"),
-        (None, None, True, "allowed"),
-        (None, None, False, None),
-        ("blocked", None, True, "blocked"),
-        ("blocked", "allowed", True, "blocked"),
-        ("allowed", "blocked", True, "blocked"),
-        (None, "blocked", True, "blocked"),
+        ("allowed", None, False, "allowed"), (None, None, True, "allowed"), (None, None, False, None),
+        ("blocked", None, True, "blocked"), ("blocked", "allowed", True, "blocked"),
+        ("allowed", "blocked", True, "blocked"), (None, "blocked", True, "blocked"),
         ("allowed", "allowed", False, "allowed"),
     ],
-)
+)  # fmt: skip
 async def test_a_group_that_gets_another_id_keeps_what_was_decided(
     database: Database, old: str | None, new: str | None, configured: bool, then: str | None
 ) -> None:

@@ -43,12 +43,8 @@ WEATHER = ToolSpec(
 async def provider_at(base_url: str, **options: Any) -> AsyncIterator[Any]:
     async with httpx.AsyncClient(trust_env=False, timeout=SECONDS) as client:
         entry = {
-            "provider": "anthropic",
-            "model": "claude-sonnet-4-5",
-            "base_url": base_url,
-            "key": KEY,
-            "timeout": SECONDS,
-        }
+            "provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": base_url, "key": KEY, "timeout": SECONDS,
+        }  # fmt: skip
         yield connect(client, ModelSpec.model_validate(entry | options), count_tokens=count_tokens)
 
 
@@ -67,13 +63,10 @@ START = {
     "message": {
         "model": "claude-sonnet-4-5-20250929",
         "usage": {
-            "input_tokens": 10,
-            "cache_read_input_tokens": 90,
-            "cache_creation_input_tokens": 5,
-            "output_tokens": 1,
+            "input_tokens": 10, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5, "output_tokens": 1,
         },
     },
-}
+}  # fmt: skip
 STOP = {"type": "message_stop"}
 
 
@@ -95,7 +88,6 @@ async def answer_of(body: bytes | dict[str, Any], request: Request = HELLO, **op
 
 
 async def test_a_plain_answer_comes_whole_with_its_usage(llmock: LLMock, mocked: Any) -> None:
-    """Against a mock of the API, with its own way to authorise."""
     llmock.reply("Hello Ada.")
     shown: list[str] = []
 
@@ -211,15 +203,11 @@ async def test_an_answer_at_its_longest_length_is_known_as_cut() -> None:
 
 async def test_an_answer_that_is_not_streamed_is_read() -> None:
     body = {
-        "type": "message",
-        "model": "claude",
-        "stop_reason": "tool_use",
-        "content": [
-            {"type": "text", "text": "I look."},
-            {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}},
-        ],
+        "type": "message", "model": "claude", "stop_reason": "tool_use",
+        "content": [{"type": "text", "text": "I look."},
+         {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}}],
         "usage": {"input_tokens": 3, "output_tokens": 4},
-    }
+    }  # fmt: skip
     completion = await answer_of(body, Request(messages=HELLO.messages, tools=(WEATHER,)))
     assert (completion.text, completion.finish) == ("I look.", "tool_calls")
     assert completion.tool_calls == (ToolCall(id="t1", name="weather", arguments='{"city": "Oslo"}'),)

@@ -244,7 +244,6 @@ async def test_a_voice_message_is_what_was_said_and_remembered(desk: Desk) -> No
 
 
 async def learned(side: Side, words: str) -> str:
-    """Returns the list that `/memory` shows, once it has these words."""
     count = len(await side.answers(0))
 
     async def listed() -> str:
@@ -321,7 +320,6 @@ async def test_a_kill_before_the_file_came_is_made_good_even_after_its_address_h
 
 
 def pdf(words: str) -> bytes:
-    """A page with some words on it."""
     drawn = f"BT /F1 12 Tf 72 720 Td ({words}) Tj ET".encode()
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",

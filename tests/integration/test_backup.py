@@ -46,14 +46,12 @@ ROOT = Path(__file__).parents[2]
 
 
 async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", person: str = "ada") -> Context:
-    """One thing said in private, and learned from."""
     turn = await teach(memory, private(person), text, ref=counting(), clock=clock, answer=answer)
     clock.move(minutes=1)
     return turn.context
 
 
 async def forget(memory: Service, context: Context, words: str, clock: Clock) -> Receipt:
-    """Forgets as /forget with the words does; returns the receipt, which has been given."""
     preview = await memory.forgetting.preview(context, words)
     assert preview is not None and not preview.is_empty
     inbox_id = await received(memory, context.session.key)
@@ -333,7 +331,6 @@ async def test_what_was_edited_away_does_not_come_back(tmp_path: Path, clock: Cl
 
 
 async def test_a_clock_that_was_forgotten_does_not_come_back(tmp_path: Path, clock: Clock) -> None:
-    """A time zone is a column of the person, too, which a forget resets and a restore must reset again."""
     path = tmp_path / "remora.db"
     async with opened(path, clock) as memory:
         ada = await told(memory, "My timezone is Asia/Tokyo.", clock)
@@ -450,7 +447,6 @@ async def imported(memory: Service, clock: Clock, text: str) -> list[str]:
 
 
 async def forgot_porto(path: Path, clock: Clock) -> Backup:
-    """A store in which it was forgotten that Ada lives in Porto, and a backup of it, made then."""
     async with opened(path, clock) as memory:
         ada = await told(memory, "I live in Porto.", clock)
         await forget(memory, ada, "Porto", clock)
@@ -755,7 +751,6 @@ async def test_what_people_and_admins_decided_since_holds(tmp_path: Path, clock:
 
 
 def damage(path: Path, table: str) -> None:
-    """Overwrite a page in the middle of a table."""
     connection = sqlite3.connect(path)
     page_size = connection.execute("pragma page_size").fetchone()[0]
     root = connection.execute("select rootpage from sqlite_schema where name = ?", (table,)).fetchone()[0]
@@ -800,14 +795,10 @@ def make_foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "error"),
     [
-        (turn_into_text, StoreDamaged),
-        (empty, StoreDamaged),
-        (cut_short, StoreDamaged),
-        (damage_messages, StoreDamaged),
-        (make_foreign, StoreDamaged),
-        (make_newer, SchemaTooNew),
+        (turn_into_text, StoreDamaged), (empty, StoreDamaged), (cut_short, StoreDamaged),
+        (damage_messages, StoreDamaged), (make_foreign, StoreDamaged), (make_newer, SchemaTooNew),
     ],
-)
+)  # fmt: skip
 async def test_what_is_no_whole_backup_is_refused_and_the_store_untouched(
     tmp_path: Path, clock: Clock, spoil: Callable[[Path], None], error: type[StorageError]
 ) -> None:

@@ -29,8 +29,6 @@ from tests.kit.served import BOB as BEN
 from tests.kit.stores import on_postgres
 from tests.platforms.telegram import Control, serving
 
-#: Seconds that a failing test waits; a passing one takes milliseconds.
-SECONDS = 30
 ADA, BOB = "7", "8"
 needs_a_file = pytest.mark.skipif(on_postgres(), reason="its faults are those of a file's driver")
 GREEN = Report(reasons=(), channels={}, stores=(), version="1", uptime_seconds=1)
@@ -105,7 +103,6 @@ async def test_a_person_whose_memories_can_not_be_read_keeps_nobody_from_being_a
 
 
 async def test_a_reminder_that_can_not_be_shown_holds_up_no_other(world: World) -> None:
-    """It is tried again, with growing waits, and shown once it can be."""
     for person in (ADA, BOB):
         await world.say("/remind stretch in 10 minutes", author=person)
     good = (await world.rows(f"select key from sessions where key like '%:{ADA}:%'"))[0][0]

@@ -20,7 +20,6 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def sessions(home: House) -> list[list[str]]:
-    """Returns the messages of each conversation of programs, in order."""
     rows = await home.world.rows(
         "select s.key, m.text from sessions s join messages m on m.session_id = s.id"
         " where s.key like 'api:%' and m.erased_at is null and m.text <> '' order by s.id, m.id"

@@ -39,7 +39,6 @@ def fine(file: Path) -> object:
 
 
 def add(folder: Path, *, channel: str = "telegram", base_url: str = "https://api.telegram.org") -> Path:
-    """Writes the token and the bot as the command does; returns the path of the configuration."""
     file = folder / "config.yaml"
     name = setup.variable(channel)
     setup.keep_token(folder / ".env", name, TOKEN if channel == "telegram" else TOKEN.replace("1", "2"))
@@ -69,11 +68,8 @@ def test_a_config_that_is_not_there_is_made_with_defaults(tmp_path: Path) -> Non
     file = add(tmp_path / "new")
     assert str(SHIPPED) in file.read_text()
     assert added(setup.short_config(), file.read_text()) == [
-        "channels:",
-        "  telegram:",
-        "    - id: telegram",
-        "      token: ${TELEGRAM_TOKEN}",
-    ]
+        "channels:", "  telegram:", "    - id: telegram", "      token: ${TELEGRAM_TOKEN}",
+    ]  # fmt: skip
     (bot,) = bots(file)
     assert bot.token.get_secret_value() == TOKEN
     assert TOKEN not in file.read_text()
@@ -96,19 +92,13 @@ def test_the_person_is_written_beside_the_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        "",
-        "# my bot\n",
-        "# my bot",
-        "data_dir: store   # here\n\n\n# the end\n",
-        "channels:\n",
-        "channels: {}\n",
+        "", "# my bot\n", "# my bot", "data_dir: store   # here\n\n\n# the end\n", "channels:\n", "channels: {}\n",
         "channels:\n  discord: []   # never\nlimits:\n  # turn_seconds: 5\n",
-        "channels:\n  telegram:\n  discord:\n",
-        "channels: {telegram: []}   # none\n",
+        "channels:\n  telegram:\n  discord:\n", "channels: {telegram: []}   # none\n",
         "log: {level: info, file: null}\nrerank: ~\nlimits: {concurrent_turns: 7, turn_seconds: 1e2}\n",
         "data_dir: 'no'\ndatabase_url: \"\"   # a text\ndefault_agent:   assistant\n",
     ],
-)
+)  # fmt: skip
 def test_what_else_stands_in_the_config_stays(tmp_path: Path, before: str) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(before)
@@ -200,14 +190,9 @@ def test_a_bot_on_discord_stands_beside_one_on_telegram(tmp_path: Path) -> None:
     """Each in its own list, with its own variable; the order in which they were set up does not matter."""
     file = add_discord(add(tmp_path / "one").parent)
     assert added(setup.short_config(), file.read_text()) == [
-        "channels:",
-        "  telegram:",
-        "    - id: telegram",
-        "      token: ${TELEGRAM_TOKEN}",
-        "  discord:",
-        "    - id: discord",
-        "      token: ${DISCORD_TOKEN}",
-    ]
+        "channels:", "  telegram:", "    - id: telegram", "      token: ${TELEGRAM_TOKEN}", "  discord:",
+        "    - id: discord", "      token: ${DISCORD_TOKEN}",
+    ]  # fmt: skip
     other = add(add_discord(tmp_path / "two").parent)
     assert load(other, {}, tmp_path).settings == load(file, {}, tmp_path).settings
     (bot,) = discords(file)
@@ -253,8 +238,6 @@ def test_an_id_of_another_platforms_bot_leaves_the_file_as_it_was(tmp_path: Path
 
 
 class Wire(Channel):
-    """A platform that says a script and keeps the answers by person."""
-
     id = "telegram"
     platform = "telegram"
     capabilities = Capabilities()
@@ -322,18 +305,12 @@ async def test_the_code_lets_its_sender_in(text: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        said("CDFG-2346"),
-        said("/start"),
-        said(""),
-        said(f"the code is {CODE}"),
+        said("CDFG-2346"), said("/start"), said(""), said(f"the code is {CODE}"),
         replace(said(CODE), chat="-100", chat_kind="group"),
-        replace(said(CODE), forwarded=True),
-        replace(said(CODE), edited=True),
-        replace(said(CODE), pressed="x"),
-        replace(said(CODE), author_id=""),
-        replace(said(CODE), author_id="@ada"),
+        replace(said(CODE), forwarded=True), replace(said(CODE), edited=True), replace(said(CODE), pressed="x"),
+        replace(said(CODE), author_id=""), replace(said(CODE), author_id="@ada"),
     ],
-)
+)  # fmt: skip
 async def test_nothing_else_lets_anybody_in(wrong: Inbound) -> None:
     """The first admin may do everything: a forwarded or edited code, or one shown in a group, may be anybody's."""
     wire = Wire(wrong)

@@ -111,7 +111,6 @@ async def remember(memory: Service, context: Context, *texts: str) -> None:
 
 
 async def ids(memory: Service, context: Context) -> dict[str, str]:
-    """Every visible memory's value with its id."""
     return {one.value: one.short_id for one in await memory.browse.memories(context, limit=1_000)}
 
 
@@ -179,18 +178,11 @@ async def test_completions_come_from_what_this_person_may_act_on(memory: Service
 @pytest.mark.parametrize(
     ("name", "option", "arguments"),
     [
-        ("memory", "rest", "search te"),
-        ("memory", "rest", "list"),
-        ("memory", "rest", "off"),
-        ("memory", "rest", ""),
-        ("memory", "action", ""),
-        ("profile", "value", "name"),
-        ("correct", "value", ""),
-        ("remember", "text", ""),
-        ("memry", "id", ""),
-        ("help", "id", ""),
+        ("memory", "rest", "search te"), ("memory", "rest", "list"), ("memory", "rest", "off"), ("memory", "rest", ""),
+        ("memory", "action", ""), ("profile", "value", "name"), ("correct", "value", ""), ("remember", "text", ""),
+        ("memry", "id", ""), ("help", "id", ""),
     ],
-)
+)  # fmt: skip
 async def test_only_ids_are_completed(memory: Service, ada: Context, name: str, option: str, arguments: str) -> None:
     """An id in the place of a word to search for would be in the way."""
     await remember(memory, ada, "I like tea")

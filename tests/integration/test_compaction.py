@@ -142,15 +142,11 @@ async def test_what_was_not_read_for_memories_is_read_first(tmp_path: Path, cloc
 @pytest.mark.parametrize(
     "answer",
     [
-        ModelFailed("away"),
-        RequestTooLong("too long"),
-        TimeoutError(),
-        "no JSON at all",
-        {"facts": []},
+        ModelFailed("away"), RequestTooLong("too long"), TimeoutError(), "no JSON at all", {"facts": []},
         {"facts": ["I'm sorry, I cannot help with that."]},
         {"facts": ["Ada collects stamps."]},
     ],
-)
+)  # fmt: skip
 async def test_without_a_usable_summary_first_lines_stand_in_for_it(
     tmp_path: Path, clock: Clock, answer: Answer
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -52,7 +51,6 @@ class Nightly:
         self.tokens = 100
 
     def says(self, words: str, value: str, *, key: str = "hobby", **more: Any) -> None:
-        """Have events with `words` in them tell a fact."""
         self.lasting[words] = {"category": "preference", "key": key, "value": value, **more}
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
@@ -114,14 +112,12 @@ async def store(tmp_path: Path, clock: Clock, model: Nightly) -> AsyncIterator[S
 
 
 async def tell(store: Service, place: Place, text: str, clock: Clock) -> Turn:
-    """Something is said and read for memories."""
     turn = await teach(store, place, text, clock=clock)
     clock.move(minutes=5)
     return turn
 
 
 async def night(store: Service, clock: Clock) -> dict[str, int]:
-    """Lets a day go by and has its events compressed; returns the run's figures."""
     clock.move(days=1)
     run = await store.jobs.run("assistant", "compress", day(clock))
     assert run is not None and (run.state, run.error) == ("done", None)
@@ -246,41 +242,6 @@ async def test_a_second_night_finds_nothing_to_do(store: Service, clock: Clock, 
     before = await remembered(store)
     assert await night(store, clock) == {}
     assert await remembered(store) == before and len(model.asked) == 1
-
-
-async def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path, clock: Clock, model: Nightly) -> None:
-    path = tmp_path / "remora.db"
-    model.says("walk", "walks by the river")
-    async with opened(path, clock, model) as store:
-        await tell(store, ADA, "came home", clock)
-        ada = await store.identities.context(*ADA)
-        for n in range(60):
-            await planted(store, ada, f"walk number {n}", kind="event", key="event", category="happening")
-        clock.move(days=1)
-        reached = asyncio.Event()
-
-        async def hang(request: ModelRequest) -> None:
-            if len(model.asked) == 2:
-                reached.set()
-                await asyncio.Event().wait()
-
-        model.before = hang
-        running = asyncio.create_task(store.jobs.run("assistant", "compress", day(clock)))
-        await reached.wait()
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        assert await values(store, ADA) == ["walks by the river"]
-    model.before = nothing
-    async with opened(path, clock, model) as store:
-        run = await store.jobs.run("assistant", "compress", day(clock))
-        assert run is not None and (run.state, run.attempts) == ("done", 1)
-        assert run.counts == {"facts": 1, "known": 1, "events": 61}
-        assert await values(store, ADA) == ["walks by the river"]
-        assert [len(events_in(ask)) for ask in model.asked] == [40, 21, 21]
-        assert await rows(store, "select count(*) from memories where kind = 'event' and compressed_at is null") == [
-            (0,)
-        ]
 
 
 async def test_a_later_event_replaces_a_value_that_was_told_earlier(
@@ -628,22 +589,6 @@ async def test_a_run_that_is_taken_back_while_at_work_stays_taken_back(
     assert await values(store, ADA) == ["is home by noon"]
 
 
-async def test_a_preview_shows_it_and_keeps_nothing(store: Service, clock: Clock, model: Nightly) -> None:
-    """The model is asked and paid, and every row stays as it is."""
-    turn = await tell(store, ADA, "played the cello", clock)
-    model.says("cello", "the cello")
-    clock.move(days=1)
-    before = await remembered(store)
-    changes = await store.jobs.preview(turn.context, "compress")
-    assert [(change.what, change.memory.value) for change in changes] == [
-        ("new", "the cello"),
-        ("compressed", "played the cello"),
-    ]
-    assert [parent.value for parent in changes[0].made_of] == ["played the cello"]
-    assert await remembered(store) == before
-    assert await rows(store, "select count(*) from usage where purpose = 'compress'") == [(1,)]
-
-
 @pytest.mark.parametrize("failure", [ModelFailed("down"), "I would rather not."])
 async def test_one_whose_answer_fails_holds_up_nobody(
     store: Service, clock: Clock, model: Nightly, failure: str | Exception
@@ -672,23 +617,6 @@ async def test_one_whose_answer_fails_holds_up_nobody(
     assert again is not None and (again.state, again.counts) == ("done", {"facts": 2, "events": 2})
     assert await values(store, ADA) == ["the cello"]
     assert len(model.asked) == 3
-
-
-async def test_what_the_budget_does_not_suffice_for_waits_a_day(tmp_path: Path, clock: Clock, model: Nightly) -> None:
-    """The run says that it was skipped, and nothing is lost by that."""
-    model.tokens = 60
-    async with opened(tmp_path / "remora.db", clock, model, tokens_per_day=100) as store:
-        for place in (ADA, BOB):
-            await planted(store, (await tell(store, place, "hello", clock)).context, "played", kind="event",
-                          key="event", category="happening")  # fmt: skip
-        model.says("played", "the cello")
-        clock.move(days=1)
-        model.tokens = 99
-        run = await store.jobs.run("assistant", "compress", day(clock))
-        assert run is not None and (run.state, run.error) == ("skipped", "budget_spent")
-        assert (await values(store, ADA), await values(store, BOB)) == (["the cello"], [])
-        assert await night(store, clock) == {"facts": 1, "events": 2}
-        assert await values(store, BOB) == ["the cello"]
 
 
 async def test_without_a_model_events_wait_and_that_is_said_once(tmp_path: Path, clock: Clock, model: Nightly) -> None:
@@ -874,11 +802,6 @@ async def test_instructions_in_an_event_stay_words(store: Service, clock: Clock,
     assert text not in ask.instructions and events_in(ask)[0]["text"] == text
     (fact,) = await kept(store, ADA)
     assert fact.flags
-
-
-def test_the_job_flushes_what_is_unread() -> None:
-    """Otherwise the last talk of the day would be compressed a night late."""
-    assert compress.JOB.flushes and compress.JOB.name == "compress"
 
 
 async def test_one_event_that_a_model_refuses_holds_up_no_other(tmp_path: Path, clock: Clock, model: Nightly) -> None:

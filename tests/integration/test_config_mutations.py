@@ -74,8 +74,9 @@ class Shipped:
             value = value[step]
         return value
 
-    def written(self, lines: list[str]) -> bytes:
-        return "\n".join(lines).encode()
+    def slip(self, what: str, lines: list[str] | bytes, expected: Expected = "refused", **more: Any) -> Mutation:
+        raw = lines if isinstance(lines, bytes) else "\n".join(lines).encode()
+        return Mutation(what=what, file=self.file, raw=raw, expected=expected, **more)
 
     def owner(self, line: int) -> KeyPath | None:
         """The option that a line (from 0) belongs to; the lines of a list or a text belong to its option."""
@@ -118,30 +119,21 @@ def misspelt(of: Shipped, chance: random.Random) -> Mutation:
         wrong = key + "s"
     lines = of.lines
     lines[at] = lines[at].replace(key, wrong, 1)
-    return Mutation(
-        what=f"{key} misspelt {wrong}",
-        file=of.file,
-        raw=of.written(lines),
-        expected="refused",
-        words=f"unknown option. Fix: write {key} instead",
-        line=at,
-    )
+    return of.slip(f"{key} misspelt {wrong}", lines, words=f"unknown option. Fix: write {key} instead", line=at)
 
 
 def twice(of: Shipped, chance: random.Random) -> Mutation:
     path, at = chance.choice(of.leaves)
     lines = of.lines
     lines.insert(at, lines[at])
-    return Mutation(
-        what=f"{path[-1]} twice", file=of.file, raw=of.written(lines), expected="refused", words="twice", line=at + 1
-    )
+    return of.slip(f"{path[-1]} twice", lines, words="twice", line=at + 1)
 
 
 def tab(of: Shipped, chance: random.Random) -> Mutation:
     at = chance.choice([line for path, line in of.leaves if len(path) > 1])
     lines = of.lines
     lines[at] = "\t" + lines[at].lstrip()
-    return Mutation(what="a tab", file=of.file, raw=of.written(lines), expected="refused", line=at)
+    return of.slip("a tab", lines, line=at)
 
 
 def crooked(of: Shipped, chance: random.Random) -> Mutation:
@@ -152,7 +144,7 @@ def crooked(of: Shipped, chance: random.Random) -> Mutation:
     at = chance.choice(pairs) + chance.randrange(2)
     by = chance.choice([1, -1])
     lines[at] = " " * (indent(lines[at]) + by) + lines[at].lstrip()
-    return Mutation(what=f"moved by {by}", file=of.file, raw=of.written(lines), expected="refused")
+    return of.slip(f"moved by {by}", lines)
 
 
 def indent(line: str) -> int:
@@ -165,20 +157,18 @@ def no_yaml_magic(of: Shipped, chance: random.Random) -> Mutation:
     value = chance.choice(["*x", "&x 1", "!!int 5", "!!python/object:os.system x", "! y"])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
-    return Mutation(what=value, file=of.file, raw=of.written(lines), expected="refused", line=at)
+    return of.slip(value, lines, line=at)
 
 
 def merge(of: Shipped, chance: random.Random) -> Mutation:
     lines = ["base: &base {level: debug}", "<<: *base", *of.lines]
-    return Mutation(what="a merge", file=of.file, raw=of.written(lines), expected="refused", words="an alias", line=1)
+    return of.slip("a merge", lines, words="an alias", line=1)
 
 
 def bomb(of: Shipped, chance: random.Random) -> Mutation:
     width = chance.randrange(5, 12)
     rows = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * width)}]" for n in range(1, 9))]
-    return Mutation(
-        what=f"a bomb of {width}", file=of.file, raw=of.written([*rows, *of.lines]), expected="refused", line=0
-    )
+    return of.slip(f"a bomb of {width}", [*rows, *of.lines], line=0)
 
 
 NO_NUMBERS = [
@@ -197,14 +187,7 @@ def no_number(of: Shipped, chance: random.Random) -> Mutation:
     value = chance.choice([value for value in NO_NUMBERS if not (nullable and value in NULLS)])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
-    return Mutation(
-        what=f"{path[-1]}: {value[:12]}",
-        file=of.file,
-        raw=of.written(lines),
-        expected="refused",
-        words="must be",
-        line=at,
-    )
+    return of.slip(f"{path[-1]}: {value[:12]}", lines, words="must be", line=at)
 
 
 def number_as_text(of: Shipped, chance: random.Random) -> Mutation:
@@ -214,9 +197,7 @@ def number_as_text(of: Shipped, chance: random.Random) -> Mutation:
     lines = of.lines
     lines[at] = with_value(lines[at], value)
     # Some options have narrower bounds.
-    return Mutation(
-        what=f"{path[-1]}: {value}", file=of.file, raw=of.written(lines), expected="local", changed={path: meant}
-    )
+    return of.slip(f"{path[-1]}: {value}", lines, "local", changed={path: meant})
 
 
 SWITCHES = {
@@ -232,21 +213,8 @@ def switch(of: Shipped, chance: random.Random) -> Mutation:
     lines = of.lines
     lines[at] = with_value(lines[at], value)
     if value in SWITCHES:
-        return Mutation(
-            what=f"{path[-1]}: {value}",
-            file=of.file,
-            raw=of.written(lines),
-            expected="said",
-            changed={path: SWITCHES[value]},
-        )
-    return Mutation(
-        what=f"{path[-1]}: {value}",
-        file=of.file,
-        raw=of.written(lines),
-        expected="refused",
-        words="true or false",
-        line=at,
-    )
+        return of.slip(f"{path[-1]}: {value}", lines, "said", changed={path: SWITCHES[value]})
+    return of.slip(f"{path[-1]}: {value}", lines, words="true or false", line=at)
 
 
 def no_text(of: Shipped, chance: random.Random) -> Mutation:
@@ -255,9 +223,7 @@ def no_text(of: Shipped, chance: random.Random) -> Mutation:
     value = chance.choice(["[a]", "{a: b}", "7", "1.5", "true", "2e3", "-1"])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
-    return Mutation(
-        what=f"{path[-1]}: {value}", file=of.file, raw=of.written(lines), expected="refused", words="must be", line=at
-    )
+    return of.slip(f"{path[-1]}: {value}", lines, words="must be", line=at)
 
 
 def no_list(of: Shipped, chance: random.Random) -> Mutation:
@@ -267,7 +233,7 @@ def no_list(of: Shipped, chance: random.Random) -> Mutation:
     value = chance.choice(["none", "5", "true", "{a: b}", "[[a]]", "[{zz: 1}]", "[null]", '""', "[true]", "[1.5]"])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
-    return Mutation(what=f"{path[-1]}: {value}", file=of.file, raw=of.written(lines), expected="refused", line=at)
+    return of.slip(f"{path[-1]}: {value}", lines, line=at)
 
 
 def no_section(of: Shipped, chance: random.Random) -> Mutation:
@@ -281,13 +247,11 @@ def no_section(of: Shipped, chance: random.Random) -> Mutation:
     lines = of.lines
     if chance.random() < 0.5:
         lines[at] = with_value(lines[at], chance.choice(["5", "on", "[]", "''"]))
-        return Mutation(what=f"a value beside {path[0]}", file=of.file, raw=of.written(lines), expected="refused")
+        return of.slip(f"a value beside {path[0]}", lines)
     end = next((n for n in range(at + 1, len(lines)) if lines[n] and not lines[n].startswith((" ", "#"))), len(lines))
     value = chance.choice(["5", "on", "[]", "''", "[a, b]", "false"])
     lines[at:end] = [f"{path[0]}: {value}"]
-    return Mutation(
-        what=f"{path[0]}: {value}", file=of.file, raw=of.written(lines), expected="refused", words="a section", line=at
-    )
+    return of.slip(f"{path[0]}: {value}", lines, words="a section", line=at)
 
 
 def wrong_bytes(of: Shipped, chance: random.Random) -> Mutation:
@@ -297,28 +261,15 @@ def wrong_bytes(of: Shipped, chance: random.Random) -> Mutation:
     kind = chance.choice(["utf-8 bom", "utf-16", "latin-1", "nul", "bell", "escape", "surrogate", "cut character"])
     match kind:
         case "utf-8 bom":
-            return Mutation(
-                what=kind, file=of.file, raw=b"\xef\xbb\xbf" + raw, expected="refused", words="byte order mark", line=0
-            )
+            return of.slip(kind, b"\xef\xbb\xbf" + raw, words="byte order mark", line=0)
         case "utf-16":
-            return Mutation(
-                what=kind,
-                file=of.file,
-                raw=of.text.encode("utf-16"),
-                expected="refused",
-                words="byte order mark",
-                line=0,
-            )
+            return of.slip(kind, of.text.encode("utf-16"), words="byte order mark", line=0)
     put = {
-        "latin-1": b"caf\xe9",
-        "nul": b"\x00",
-        "bell": b"\x07",
-        "escape": b"\x1b[2J",
-        "surrogate": b"\xed\xa0\x80",
+        "latin-1": b"caf\xe9", "nul": b"\x00", "bell": b"\x07", "escape": b"\x1b[2J", "surrogate": b"\xed\xa0\x80",
         "cut character": b"\xf0\x9f\x98",
-    }[kind]
+    }[kind]  # fmt: skip
     words = "control character" if kind in ("nul", "bell", "escape") else "not UTF-8"
-    return Mutation(what=kind, file=of.file, raw=raw[:at] + put + raw[at:], expected="refused", words=words, line=line)
+    return of.slip(kind, raw[:at] + put + raw[at:], words=words, line=line)
 
 
 def too_much(of: Shipped, chance: random.Random) -> Mutation:
@@ -338,9 +289,7 @@ def too_much(of: Shipped, chance: random.Random) -> Mutation:
         case _:
             lines[:0] = ["%YAML 1.1", "---"]
     words = {"long comment": "256 KB", "many lines": "256 KB", "second document": "second document", "directive": "%"}
-    return Mutation(
-        what=kind, file=of.file, raw=of.written(lines), expected="refused", words=words.get(kind, "are nested")
-    )
+    return of.slip(kind, lines, words=words.get(kind, "are nested"))
 
 
 def broken_syntax(of: Shipped, chance: random.Random) -> Mutation:
@@ -348,21 +297,14 @@ def broken_syntax(of: Shipped, chance: random.Random) -> Mutation:
     value = chance.choice(["'open", '"open', "[1, 2", "{a: 1", "a: b", "@x", "`x`", "%x", '"\\q"', "]", "${", "${1}"])
     lines = of.lines
     lines[at] = with_value(lines[at], value)
-    return Mutation(what=f"{path[-1]}: {value}", file=of.file, raw=of.written(lines), expected="refused")
+    return of.slip(f"{path[-1]}: {value}", lines)
 
 
 def unset_variable(of: Shipped, chance: random.Random) -> Mutation:
     path, at = chance.choice(scalars(of, str))
     lines = of.lines
     lines[at] = with_value(lines[at], "${NOBODY_SETS_THIS}")
-    return Mutation(
-        what=f"{path[-1]} of an unset variable",
-        file=of.file,
-        raw=of.written(lines),
-        expected="refused",
-        words="NOBODY_SETS_THIS is not set",
-        line=at,
-    )
+    return of.slip(f"{path[-1]} of an unset variable", lines, words="NOBODY_SETS_THIS is not set", line=at)
 
 
 def stranger(of: Shipped, chance: random.Random) -> Mutation:
@@ -371,9 +313,7 @@ def stranger(of: Shipped, chance: random.Random) -> Mutation:
     known = {str(path[0]) for path, _ in of.leaves} | {str(path[0]) for path in of.document.lines if path}
     foreign = sorted({str(path[0]) for path, _ in other.leaves} - known)
     name = chance.choice([*foreign, "zzz", "<<", "é", "x y", "no"])
-    return Mutation(
-        what=f"unknown {name}", file=of.file, raw=of.written([f"{name}: 1", *of.lines]), expected="refused", line=0
-    )
+    return of.slip(f"unknown {name}", [f"{name}: 1", *of.lines], line=0)
 
 
 def harmless(of: Shipped, chance: random.Random) -> Mutation:
@@ -396,10 +336,10 @@ def harmless(of: Shipped, chance: random.Random) -> Mutation:
         case "document":
             lines.insert(0, "---")
         case "no end":
-            return Mutation(what=kind, file=of.file, raw=of.text.rstrip("\n").encode(), expected="same")
+            return of.slip(kind, of.text.rstrip("\n").encode(), "same")
         case _:
             lines = [line for line in lines if not line.lstrip().startswith("#")]
-    return Mutation(what=f"{kind} at {path[-1]}", file=of.file, raw=of.written(lines), expected="same")
+    return of.slip(f"{kind} at {path[-1]}", lines, "same")
 
 
 def left_out(of: Shipped, chance: random.Random) -> Mutation:
@@ -408,8 +348,8 @@ def left_out(of: Shipped, chance: random.Random) -> Mutation:
     lines = of.lines
     del lines[at]
     if path == ("name",):
-        return Mutation(what="no name", file=of.file, raw=of.written(lines), expected="refused", words="is missing")
-    return Mutation(what=f"without {path[-1]}", file=of.file, raw=of.written(lines), expected="same")
+        return of.slip("no name", lines, words="is missing")
+    return of.slip(f"without {path[-1]}", lines, "same")
 
 
 def other_text(of: Shipped, chance: random.Random) -> Mutation:
@@ -420,9 +360,7 @@ def other_text(of: Shipped, chance: random.Random) -> Mutation:
     lines = of.lines
     end = next(n for n in range(at + 1, len(lines)) if not lines[n].startswith(" "))
     lines[at:end] = [f"{path[0]}: {value}"]
-    return Mutation(
-        what=f"{path[0]}: {value}", file=of.file, raw=of.written(lines), expected="said", changed={path: value}
-    )
+    return of.slip(f"{path[0]}: {value}", lines, "said", changed={path: value})
 
 
 def other_number(of: Shipped, chance: random.Random) -> Mutation:
@@ -432,9 +370,7 @@ def other_number(of: Shipped, chance: random.Random) -> Mutation:
         value = of.value(path) - 1
     lines = of.lines
     lines[at] = with_value(lines[at], str(value))
-    return Mutation(
-        what=f"{path[-1]}: {value}", file=of.file, raw=of.written(lines), expected="said", changed={path: value}
-    )
+    return of.slip(f"{path[-1]}: {value}", lines, "said", changed={path: value})
 
 
 def damaged(of: Shipped, chance: random.Random) -> Mutation:
@@ -452,38 +388,14 @@ def damaged(of: Shipped, chance: random.Random) -> Mutation:
             raw.insert(at, chance.choice(b" :#-'\"[]{},&*!|>%@`\t\n0aZ~\\$"))
     # A lost line end joins two lines, one too many ends a text early.
     touched = {owner for n in (line - 1, line, line + 1) if (owner := of.owner(n)) is not None}
-    return Mutation(
-        what=f"{kind} at {at}", file=of.file, raw=bytes(raw), expected="local", changed=dict.fromkeys(touched)
-    )
+    return of.slip(f"{kind} at {at}", bytes(raw), "local", changed=dict.fromkeys(touched))
 
 
 SLIPS: tuple[Callable[[Shipped, random.Random], Mutation], ...] = (
-    misspelt,
-    twice,
-    tab,
-    crooked,
-    no_yaml_magic,
-    no_number,
-    number_as_text,
-    switch,
-    no_text,
-    no_list,
-    no_section,
-    wrong_bytes,
-    too_much,
-    broken_syntax,
-    unset_variable,
-    stranger,
-    harmless,
-    left_out,
-    other_text,
-    other_number,
-    damaged,
-    damaged,
-    damaged,
-    bomb,
-    merge,
-)
+    misspelt, twice, tab, crooked, no_yaml_magic, no_number, number_as_text, switch, no_text, no_list, no_section,
+    wrong_bytes, too_much, broken_syntax, unset_variable, stranger, harmless, left_out, other_text, other_number,
+    damaged, damaged, damaged, bomb, merge,
+)  # fmt: skip
 
 
 def mutations() -> Iterator[Mutation]:
@@ -509,7 +421,6 @@ def write(folder: Path, mutation: Mutation | None) -> Path:
 
 
 def meaning(config: Config) -> dict[tuple[str, KeyPath], Any]:
-    """Every option with its value; lists are values."""
     found: dict[tuple[str, KeyPath], Any] = {}
 
     def walk(file: str, value: Any, path: KeyPath) -> None:
@@ -590,7 +501,7 @@ def test_the_command_tells_a_slip_and_exits_78(tmp_path: Path, mutation: Mutatio
         cwd=tmp_path,
         check=False,
     )
-    assert done.returncode == EX_CONFIG
+    assert done.returncode == EX_CONFIG == 78
     assert str(loaded(path)) in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
 

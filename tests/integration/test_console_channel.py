@@ -209,7 +209,6 @@ def environment(home: Path, **extra: str) -> dict[str, str]:
 
 
 def piped(folder: Path, typed: bytes, *arguments: str, **extra: str) -> tuple[str, dict[str, Any]]:
-    """The output and the report of a chat that was fed `typed`."""
     report = folder / "report"
     done = subprocess.run(
         [sys.executable, HOST, report, *arguments],
@@ -291,7 +290,6 @@ def test_console_once_with_nothing_to_say_says_nothing(tmp_path: Path) -> None:
 
 @contextmanager
 def started(folder: Path, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A chat on pipes that is ready to be talked to."""
     program = subprocess.Popen(
         [sys.executable, HOST, folder / "report"], stderr=subprocess.PIPE, env=environment(folder), **streams
     )
@@ -388,14 +386,12 @@ class Terminal:
         os.write(self._keys, keys.encode())
 
     def see(self, text: str) -> str:
-        """Wait until `text` appears after all that was seen before; returns what came with it."""
         while (at := self._screen.find(text, self._seen)) < 0:
             assert self._read(), f"{text!r} did not appear, but {self._screen[self._seen :]!r}"
         came, self._seen = self._screen[self._seen : at + len(text)], at + len(text)
         return came
 
     def ask(self, keys: str, answer: str) -> None:
-        """Send a line, and wait for an answer and for the next prompt."""
         self.type(keys + ENTER)
         self.see(answer)
         self.see(PROMPT)
@@ -456,7 +452,6 @@ def test_console_completes_the_path_of_a_file_to_attach(tmp_path: Path) -> None:
 
 @pytest.fixture
 def other_terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    """Opens a terminal with these variables in its environment."""
     (tmp_path / "home").mkdir()
     with ExitStack() as cleanup:
 

@@ -32,7 +32,6 @@ STAYING = {"identity", "relation", "boundary", "health", "instruction"}
 
 
 async def sweep(memory: Service, clock: Clock, agent: str = "assistant") -> Run:
-    """The job of this night."""
     period = datetime.fromtimestamp(clock() / 1000, UTC).date().isoformat()
     run = await memory.jobs.run(agent, "decay", period)
     assert run is not None and run.state == "done"

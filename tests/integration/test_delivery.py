@@ -29,10 +29,9 @@ from gateway.reception.router import Router
 from memory.service import Service
 from memory.store.database import Database
 from tests.kit.bench import Desk, Phone, SlowModel
-from tests.kit.fakes import MINUTE, Clock, ScriptedModel
+from tests.kit.fakes import Clock, ScriptedModel
 from tests.kit.patience import leap, settle, until
 
-HOUR = 60 * MINUTE
 PLACE = Place(channel="console", chat="ada")
 
 

@@ -40,21 +40,11 @@ pytestmark = pytest.mark.campaign
 T = TypeVar("T")
 #: Steps of one run from an empty store.
 RUN = 30
-HOUR = 3_600_000
 #: The texts that people say; "{}" becomes a word of its own by which the text is known again.
 TALK = (
-    "hello {}",
-    "I like {}",
-    "what do I like, {}?",
-    "note my locker {}",
-    "tell me slowly {}",
-    "/remember that {} is mine",
-    "/memory",
-    "/new",
-    "/stop",
-    "/nonsense {}",
-    "",
-)
+    "hello {}", "I like {}", "what do I like, {}?", "note my locker {}", "tell me slowly {}",
+    "/remember that {} is mine", "/memory", "/new", "/stop", "/nonsense {}", "",
+)  # fmt: skip
 _WORD = re.compile(r"zq\d{1,9}x")
 
 people = st.sampled_from((ADA, BOB))
@@ -244,7 +234,6 @@ class Traffic(RuleBasedStateMachine):
     # Invariants -------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Checks what must hold at every moment."""
         answered = Counter(
             word
             for message in self.phone.messages.values()
@@ -265,7 +254,6 @@ class Traffic(RuleBasedStateMachine):
             assert where == chat or (where == CLUB and who == chat), f"{word} of {who} in {where} is seen in {chat}"
 
     def settle(self) -> None:
-        """Let everything come to its end, and look at what that is."""
         self.phone.nth = 0
         self.faults.live()
         for _ in range(3 + self.hours_back):

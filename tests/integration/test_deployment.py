@@ -236,14 +236,10 @@ def test_connections_must_be_enough_for_one_process_more(allowed: int, found: st
 @pytest.mark.parametrize(
     ("phase", "lag_bytes", "seconds", "found"),
     [
-        ("streaming", 0, None, "ok"),
-        ("streaming", 9_000_000, 3.0, "ok"),
-        ("streaming", 9_000_000, 61.0, "warning"),
-        ("streaming", 300_000_000, None, "warning"),
-        ("catchup", 10, None, "warning"),
-        (None, None, None, "warning"),
+        ("streaming", 0, None, "ok"), ("streaming", 9_000_000, 3.0, "ok"), ("streaming", 9_000_000, 61.0, "warning"),
+        ("streaming", 300_000_000, None, "warning"), ("catchup", 10, None, "warning"), (None, None, None, "warning"),
     ],
-)
+)  # fmt: skip
 def test_a_standby_that_is_far_behind_is_a_warning(
     phase: str | None, lag_bytes: int | None, seconds: float | None, found: str
 ) -> None:

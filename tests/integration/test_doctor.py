@@ -28,7 +28,6 @@ from tests.kit.stores import address, opened, planted, wrote
 from tests.kit.talk import private
 from tests.platforms.telegram import serving as telegram_serving
 
-DAY = 86_400_000
 TOKEN, REVOKED = ("123456789:" + "Aa0_-" * 7, "223456789:" + "Aa0_-" * 7)
 
 
@@ -49,7 +48,6 @@ def database_of(folder: Path) -> str:
 
 
 async def found(config: Config, *, outside: bool = False, now: int = NOON) -> dict[str, Diagnosis]:
-    """The findings of the examination, by subject."""
     return {one.about: one async for one in examination.examine(config, outside=outside, now=lambda: now)}
 
 

@@ -178,13 +178,9 @@ XX  remora.db: clock: the clock is 48 hours behind the newest backup or job
 
 #: The faults of installations whose stores are files.
 OF_FILES = (
-    "files open to others",
-    "a newer store",
-    "a damaged store",
-    "no backups",
-    "old backups",
+    "files open to others", "a newer store", "a damaged store", "no backups", "old backups",
     "a clock that was put back",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

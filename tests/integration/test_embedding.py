@@ -25,7 +25,6 @@ from tests.kit.patience import until
 
 DIMENSION = 64
 NOW = 1_000
-THIRTY_ONE_DAYS = 31 * 86_400_000
 
 
 class Letters:

@@ -44,7 +44,6 @@ class Trained:
 
 
 def jobs(memory: Service, clock: Clock, *, trained: Reads | None = None, model: Model | None = None) -> Jobs:
-    """The façade with this one job."""
     return Jobs(
         memory.database,
         table=[enrich.job(lambda: trained)],
@@ -62,7 +61,6 @@ async def night(work: Jobs, period: str = DAY) -> Run:
 
 
 async def links(memory: Service) -> set[tuple[object, ...]]:
-    """Returns all links: the memory's value, the name and its type."""
     return set(
         await rows(
             memory,
@@ -83,15 +81,11 @@ async def test_the_agents_model_names_what_stands_in_the_notes(memory: Service, 
     model = Model(
         {
             "1": [{"name": "西湖", "type": "Location"}, {"name": "珍妮", "type": "person"}],
-            "2": [
-                {"name": "Lin", "type": "person"},
-                {"name": "Almenara", "type": "town"},
-                {"name": "Alme", "type": "person"},
-                {"name": "the", "type": "other"},
-                {"name": "Nobody", "type": "person"},
-            ],
+            "2": [{"name": "Lin", "type": "person"}, {"name": "Almenara", "type": "town"},
+             {"name": "Alme", "type": "person"}, {"name": "the", "type": "other"},
+             {"name": "Nobody", "type": "person"}],
         }
-    )
+    )  # fmt: skip
     run = await night(jobs(memory, clock, model=model))
     assert await links(memory) >= {
         ("took the cat to dr. lin near Almenara", "Lin", "person"),

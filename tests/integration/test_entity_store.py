@@ -67,7 +67,6 @@ async def forget(memory: Service, memory_ids: Sequence[int]) -> None:
 
 
 async def words_left(memory: Service) -> str:
-    """Every word of the entity tables."""
     rows = await memory.database.read(
         lambda reader: reader.all(
             "select name || '|' || norm as w from entities union all select alias from entity_aliases"
@@ -118,18 +117,12 @@ async def test_one_name_may_be_a_person_and_a_place(memory: Service, ada: Contex
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("What does Mary Chen do?", ["Mary Chen"]),
-        ("what does mary do", ["Mary Chen"]),
-        ("Mary's birthday", ["Mary Chen"]),
-        ("the Chens", []),
-        ("Ann", ["Ann"]),
-        ("planning", []),
-        ("陈伟喜欢什么", ["陈伟"]),
+        ("What does Mary Chen do?", ["Mary Chen"]), ("what does mary do", ["Mary Chen"]),
+        ("Mary's birthday", ["Mary Chen"]), ("the Chens", []), ("Ann", ["Ann"]), ("planning", []), ("陈伟喜欢什么", ["陈伟"]),
         ("Mary Chen and Ann and 陈伟", ["Mary Chen", "Ann", "陈伟"]),
-        ("nobody", []),
-        ("", []),
+        ("nobody", []), ("", []),
     ],
-)
+)  # fmt: skip
 async def test_names_are_recognised_in_a_question(memory: Service, ada: Context, text: str, names: list[str]) -> None:
     """Whole words only, except where a script has no spaces; a part of a name when only one person has it."""
     await keep(memory, ada, "Mary Chen", MARY)

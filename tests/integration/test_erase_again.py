@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import shutil
 import subprocess
-from collections.abc import Sequence
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from memory.transfer.restore import erase_again, lists_of
 from tests.kit import postgres
 from tests.kit.canaries import Spot, World
 from tests.kit.fakes import Clock, counting_ids, runtime
+from tests.kit.forgetting import standing
 from tests.kit.patience import SECONDS
 
 ADA = Spot(person="ada", place="private", agent="assistant")
@@ -39,7 +39,6 @@ BOB = Spot(person="bob", place="private", agent="assistant")
 
 
 async def told(world: World) -> tuple[list[str], list[str]]:
-    """Ada and Bob have told something; returns the words of each."""
     for spot in (ADA, BOB):
         for _ in range(5):
             await world.tell(spot)
@@ -61,14 +60,7 @@ async def reopened(path: Path, address: str) -> Service:
     )
 
 
-def held(words: Sequence[str], files: Sequence[Path]) -> list[str]:
-    """Returns those of the words that one of the files holds."""
-    texts = [file.read_bytes() for file in files]
-    return [word for word in words if any(word.encode() in text for text in texts)]
-
-
 @pytest.mark.postgres
-@pytest.mark.stands("it looks for words in all files itself")
 async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left(tmp_path: Path) -> None:
     from memory.store.postgres.database import PostgresDatabase
 
@@ -84,17 +76,17 @@ async def test_after_a_dump_of_the_server_was_put_back_nothing_forgotten_is_left
     run("pg_dump", "-Fc", "--enable-row-security", "-n", "remora", "-f", dump, "-d", address)
     await forgets_everything(world)
     await world.close()
-    assert held(ada, postgres.files(path)) == []
+    assert standing(postgres.files(path), ada) == []
 
     run("pg_restore", "--clean", "--if-exists", "-d", address, dump)
-    assert held(ada, postgres.files(path)) == ada
+    assert standing(postgres.files(path), ada) == ada
     with pytest.raises(StoreBehind, match="remora erase-again"):
         await reopened(path, address)
 
     done = await erase_again(path, lists_of(path), now=world.clock(), database_url=address)
     assert (done.listed, done.again.erasings, done.bad_lines, done.lost_key) == (1, 1, 0, False)
-    assert held(ada, postgres.files(path)) == []
-    assert set(held(bob, postgres.files(path))) == set(bob)
+    assert standing(postgres.files(path), ada) == []
+    assert set(standing(postgres.files(path), bob)) == set(bob)
     again = await erase_again(path, lists_of(path), now=world.clock(), database_url=address)
     assert (again.again.erasings, again.again.messages, again.again.memories) == (0, 0, 0)
     await (await reopened(path, address)).close(seconds=SECONDS)
@@ -153,8 +145,8 @@ async def test_a_file_that_an_older_copy_has_replaced_is_not_served_before(tmp_p
     assert await service.forgetting.finish()
     await service.close(seconds=SECONDS)
     files = [one for one in tmp_path.iterdir() if one.name.startswith(path.name) and one.is_file()]
-    assert held(ada, files) == []
-    assert set(held(bob, files)) == set(bob)
+    assert standing(files, ada) == []
+    assert set(standing(files, bob)) == set(bob)
 
 
 async def test_lists_of_other_machines_are_taken_with_their_keys(tmp_path: Path) -> None:
@@ -167,7 +159,7 @@ async def test_lists_of_other_machines_are_taken_with_their_keys(tmp_path: Path)
     lists = lists_of(path, [other / "remora.db.erased"])
     done = await erase_again(path, lists, now=Clock()())
     assert (done.listed, done.again.erasings, done.lost_key) == (1, 1, False)
-    assert held(ada, [path]) == []
+    assert standing([path], ada) == []
     # It is on this machine's list, too, in case that this store is put back.
     assert len(ledger.read(ledger.path_of(path))[0]) == 1
     assert sealing.keys_in(sealing.path_of(path)) == sealing.keys_in(other / "remora.db.key")
@@ -201,7 +193,7 @@ async def test_the_command_says_what_is_missing_and_what_came_of_it(tmp_path: Pa
     shutil.copy(path, tmp_path / "another.db")
     code, output = await asyncio.to_thread(command)
     assert (code, "remora.db: 0 of 1 requests" in output, "another.db.erased" in output) == (66, True, True), output
-    assert held(ada, [path]) == []
+    assert standing([path], ada) == []
 
 
 def write_much(folder: Path, begin: Barrier, number: int) -> None:

@@ -66,15 +66,8 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
     )
     # Keyed hashes tell nothing; all other blobs are pictures or derived from words.
     hashes = {
-        "forgotten",
-        "forgotten_named",
-        "embedded",
-        "pairings",
-        "link_codes",
-        "api_keys",
-        "web_codes",
-        "web_sessions",
-    }
+        "forgotten", "forgotten_named", "embedded", "pairings", "link_codes", "api_keys", "web_codes", "web_sessions",
+    }  # fmt: skip
     told = {row["name"] for row in blobs} - hashes
     assert told == set(erasure.DERIVED) - set(health.WORDS) | set(erasure.BYTES)
 

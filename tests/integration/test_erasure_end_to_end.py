@@ -27,6 +27,7 @@ import pytest
 from aiohttp import web
 
 from gateway.config.pace import WorkPace
+from tests.kit import stalls
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned
 from tests.platforms import chat_model
@@ -73,7 +74,6 @@ class Mind:
         return web.Response(text="".join(events), content_type="text/event-stream")
 
     async def transcribe(self, request: web.Request) -> web.Response:
-        """A recording's bytes are what is said in it."""
         file = (await request.post())["file"]
         assert isinstance(file, web.FileField)
         with file.file:
@@ -162,7 +162,6 @@ class World:
     async def say(
         self, text: str = "", answer: str = "Answer to", *, chat: int = BOB, user: int = BOB, **more: Any
     ) -> str:
-        """Says something on Telegram, and waits for a message with the words of `answer`; returns that message."""
         before = await self.telegram.texts(chat)
         await self.telegram.say(text, user=user, chat=None if chat == user else chat, **more)
         count = sum(answer in shown for shown in before) + 1
@@ -170,7 +169,6 @@ class World:
         return [shown for shown in await self.telegram.texts(chat) if answer in shown][-1]
 
     async def write(self, text: str = "", answer: str = "Answer to", *, user: int = BEN, **more: Any) -> int:
-        """Does the same on Discord; returns the id of what was said."""
         channel = more.get("channel") or await self.discord.dm(user=user)
         before = sum(answer in shown for shown in await self.discord.texts(channel))
         said = await self.discord.say(text, user=user, **more)
@@ -221,6 +219,7 @@ class World:
             files=frozenset(row[0] for row in self.rows("select id from attachments")),
         )
 
+    @stalls.apart()
     def traces(self, words: list[str], *, beside: tuple[Path, ...] = ()) -> dict[str, list[str]]:
         """Returns which of `words` stand in the store's files, in the log, and in files `beside` them."""
         store = [self.database, *(self.database.with_name(f"remora.db{end}") for end in ("-wal", "-shm", ".erased"))]
@@ -348,7 +347,6 @@ def _id_in(text: str) -> str:
     return found[0]
 
 
-@pytest.mark.stands("it looks for words in all files itself")
 @pytest.mark.campaign
 async def test_what_is_forgotten_stands_in_no_file_any_more(tmp_path: Path) -> None:
     """By every way there is, on both platforms, beside another reader, in new backups and exports, after a restore."""

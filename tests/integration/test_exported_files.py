@@ -29,7 +29,6 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 def export_of(platform: str, user_id: str, folder: Path, stem: str) -> list[str]:
-    """The names of the two files of an export, which lies beside a store as a terminal or `remora export` leaves it."""
     of = {"kind": "person", "platform": platform, "user_id": user_id, "name": "Ada_L"}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{stem}.json").write_bytes(remora.write(of=of, exported_at=0, memories=[], messages=[]))
@@ -42,7 +41,6 @@ def names(folder: Path) -> list[str]:
 
 
 async def put_down(talk: Talk, folder: Path) -> None:
-    """Have everything exported, and put down by a real terminal."""
     before = len(talk.phone.sent)
     await talk.ask("/memory export")
     console = ConsoleChannel(

@@ -19,9 +19,6 @@ if postgres.is_installed():
 
     from memory.store.postgres.database import PostgresDatabase
 
-#: Seconds within which the work goes on.
-_LIMIT = 30.0
-
 
 @pytest.fixture
 def pair() -> Iterator[tuple[postgres.Server, postgres.Server]]:

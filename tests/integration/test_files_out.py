@@ -58,8 +58,6 @@ async def discord() -> AsyncIterator[discords.Control]:
 
 
 async def queue(memory: Service, *sent: Part, session: str = CHAT) -> None:
-    """Rows as a command leaves them."""
-
     def act(tx: Transaction) -> None:
         memory.mailbox.post(tx, Outgoing(session_key=session, pieces=sent, edits="12"))
 
@@ -446,18 +444,11 @@ async def test_file_that_can_not_be_written_is_told_and_leaves_no_part(tmp_path:
         ("-1001234567890", "12", "45", "https://t.me/c/1234567890/12/45"),
         ("-1001234567890", "1", "45", "https://t.me/c/1234567890/45"),
         ("-1000000000001", None, "45", "https://t.me/c/1/45"),
-        ("-1000000000000", None, "45", None),
-        ("-1001", None, "45", None),
-        ("-4567", None, "45", None),
-        ("7", None, "45", None),
-        ("7", "12", "45", None),
-        ("", None, "45", None),
-        ("--1", None, "45", None),
-        ("nobody", None, "45", None),
-        ("-1001234567890", None, "", None),
-        ("-1001234567890", None, "i77", None),
+        ("-1000000000000", None, "45", None), ("-1001", None, "45", None), ("-4567", None, "45", None),
+        ("7", None, "45", None), ("7", "12", "45", None), ("", None, "45", None), ("--1", None, "45", None),
+        ("nobody", None, "45", None), ("-1001234567890", None, "", None), ("-1001234567890", None, "i77", None),
     ],
-)
+)  # fmt: skip
 def test_telegram_links_to_messages_of_supergroups_only(
     chat: str, thread: str | None, message: str, link: str | None
 ) -> None:

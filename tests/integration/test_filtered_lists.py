@@ -22,7 +22,6 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 async def filed(talk: Talk, value: str, *, category: str = "project", topic: str = "", subject: str = "") -> str:
-    """Tells a fact as a model would file it, and returns its id."""
     context = await talk.memory.identities.context(*private("ada"))
     now = talk.clock()
     draft = Draft(
@@ -40,27 +39,16 @@ async def filed(talk: Talk, value: str, *, category: str = "project", topic: str
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [
-        ("topic:roof", {"slates", "gutter"}),
-        ("topic:Roof gutter", {"gutter"}),
-        ("gutter topic:roof", {"gutter"}),
-        ('topic:"new kitchen"', {"oven"}),
-        ("topic:new kitchen", {"oven"}),
-        ("主题：roof", {"slates", "gutter"}),
-        ("category:health", {"pollen"}),
-        ("topic:health", {"pollen"}),
-        ("topic:健康", {"pollen"}),
-        ("health", {"pollen"}),
-        ("health about:Miriam", {"pollen"}),
-        ("about:Miriam", {"pollen", "violin"}),
-        ("关于:Miriam", {"pollen", "violin"}),
-        ("place:lisbon", {"flight"}),
-        ("since:yesterday", {"flight", "oven"}),
+        ("topic:roof", {"slates", "gutter"}), ("topic:Roof gutter", {"gutter"}), ("gutter topic:roof", {"gutter"}),
+        ('topic:"new kitchen"', {"oven"}), ("topic:new kitchen", {"oven"}), ("主题：roof", {"slates", "gutter"}),
+        ("category:health", {"pollen"}), ("topic:health", {"pollen"}), ("topic:健康", {"pollen"}), ("health", {"pollen"}),
+        ("health about:Miriam", {"pollen"}), ("about:Miriam", {"pollen", "violin"}),
+        ("关于:Miriam", {"pollen", "violin"}), ("place:lisbon", {"flight"}), ("since:yesterday", {"flight", "oven"}),
         ("until:yesterday", {"slates", "gutter", "pollen", "violin"}),
         ("topic:roof until:yesterday", {"slates", "gutter"}),
-        ("on:today", {"flight", "oven"}),
-        ("日期:今天", {"flight", "oven"}),
+        ("on:today", {"flight", "oven"}), ("日期:今天", {"flight", "oven"}),
     ],
-)
+)  # fmt: skip
 async def test_a_list_shows_what_meets_all_filters(talk: Talk, typed: str, shown: set[str]) -> None:
     """The words beside filters, and a bare category, narrow it further."""
     async with talk.running():
@@ -131,13 +119,9 @@ async def test_forgetting_under_a_filter_takes_what_the_list_shows(talk: Talk) -
 
 
 MIRIAM = (
-    "My sister is called Miriam",
-    "Miriam moved to Porto in May",
-    "I met MIRIAM's dentist",
-    "Miriams Auto ist rot",
-    "we saw Miriamne, the play",
-    "I like tea",
-)
+    "My sister is called Miriam", "Miriam moved to Porto in May", "I met MIRIAM's dentist", "Miriams Auto ist rot",
+    "we saw Miriamne, the play", "I like tea",
+)  # fmt: skip
 
 
 async def test_whoever_is_forgotten_by_name_is_known_nowhere_any_more(talk: Talk) -> None:

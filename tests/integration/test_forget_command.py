@@ -20,7 +20,6 @@ def bench(tmp_path: Path, clock: Clock) -> Bench:
 
 
 async def said(bench: Bench) -> list[str]:
-    """The words that history holds."""
     found = await bench.memory.database.read(
         lambda reader: reader.all("select text from messages where text <> '' order by id")
     )

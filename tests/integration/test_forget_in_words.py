@@ -9,7 +9,6 @@ from tests.kit.stores import rows
 
 
 async def column(person: Talk, sql: str) -> list[str]:
-    """Returns the first column of a query."""
     return [str(row[0] or "") for row in await rows(person.memory, sql)]
 
 

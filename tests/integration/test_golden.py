@@ -28,7 +28,6 @@ def config(tmp_path: Path) -> Config:
 
 @asynccontextmanager
 async def store(config: Config) -> AsyncIterator[None]:
-    """A store in which Ada has a memory; at the end nobody has it open."""
     async with opened(config.data_dir / "remora.db", Clock(), agents=("assistant",)) as memory:
         await planted(memory, await memory.identities.context(*private("ada")), "lives in Porto")
         yield

@@ -36,8 +36,6 @@ def at(server: Scripted, *tools: str) -> ServerSpec:
 
 
 def once(server: Scripted, answer: Any) -> None:
-    """Has the first call answered so, and later ones properly."""
-
     async def first(request: web.Request, message: JSON) -> web.StreamResponse:
         del server.answers["tools/call"]
         response: web.StreamResponse = await answer(request, message)

@@ -20,8 +20,6 @@ PORTAL = "https://discord.com/developers/applications"
 
 
 class Both(NamedTuple):
-    """Two platforms and one installation on both."""
-
     discord: Discord
     telegram: Telegram
     server: int

@@ -26,16 +26,13 @@ from tests.kit.talk import act, private, say, teach
 
 #: Ways in which the tables of an index break, each found by another part of it.
 DAMAGES = (
-    "drop table postings",
-    "drop table indexed_documents",
-    "delete from postings",
-    "delete from indexed_documents",
+    "drop table postings", "drop table indexed_documents", "delete from postings", "delete from indexed_documents",
     "delete from postings where doc = (select max(doc) from postings)",
     "delete from indexed_documents where doc = (select max(doc) from postings)",
     "update postings set term = term || 's' where doc = (select max(doc) from postings)",
     "update postings set partition = partition + 100",
     "update indexed_documents set tokens = ' ' || upper(tokens)",
-)
+)  # fmt: skip
 #: Messages that take many transactions to index.
 MANY = 3_000
 
@@ -45,13 +42,10 @@ Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[Service]]
 
 @pytest.fixture
 def opened(tmp_path: Path, clock: Clock, ids: Callable[[], str]) -> Opened:
-    """Open the one store of a test, as a start would."""
-
     return lambda: stores.opened(tmp_path / "remora.db", clock, agents=["assistant"], new_id=ids)
 
 
 async def chat_long(memory: Service) -> Context:
-    """Ada says a great deal, of which one thing is about a lighthouse."""
     said = [f"thing number {n} is ordinary" for n in range(MANY)]
     said[MANY // 2] = "we met at the lighthouse"
     where, who = private("ada")
@@ -74,7 +68,6 @@ async def is_whole(memory: Service) -> bool:
 
 
 def indexed(reader: Reader) -> list[int]:
-    """Returns the documents that the index holds, by its own tables."""
     postings.check(reader, thorough=True)
     return reader.ids("select doc from indexed_documents order by doc")
 
@@ -92,7 +85,6 @@ def marked(tx: Transaction) -> None:
 
 
 async def holding(memory: Service, term: str) -> int:
-    """The number of documents found by a term."""
     return await memory.database.read(
         lambda reader: reader.number("select count(distinct doc) from postings where term = ?", (term,))
     )
@@ -256,7 +248,7 @@ async def test_an_index_of_an_earlier_version_is_replaced(
         )
         tx.run("create virtual table words using fts5(scope, tokens, tokenize = 'unicode61 remove_diacritics 0')")
         tx.run("insert into words (rowid, scope, tokens) values (14, 'o1', 'zqformer baker')")
-        settings.put(tx, "words", index._MADE_OF)
+        settings.put(tx, "words", index.MADE_OF)
 
     known = [one for one in migrations() if one.version < 25]
     database = await SqliteDatabase.open(path, now=1, driver=driver, known=known)

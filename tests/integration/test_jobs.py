@@ -104,7 +104,6 @@ def jobs(
     memory: Service, clock: Clock, model: Callable[[ModelRequest], Awaitable[ModelAnswer]] | None = None, *,
     table: Sequence[Job] = (MERGE,), agents: Agents | None = None, learner: Learner | None = None, **options: Any,
 ) -> Jobs:  # fmt: skip
-    """The service's jobs with a table of the test's own."""
     ids = counting_ids()
     return Jobs(
         memory.database,

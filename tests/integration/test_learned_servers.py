@@ -37,7 +37,6 @@ def configured(folder: Path, address: str) -> Config:
 
 
 async def asked(config: Config, clock: Clock, number: int) -> list[str]:
-    """Returns the answer to a question in a run of its own."""
     screen = Screen()
     async with app.running(config, {screen.id: screen}, now=clock) as router:
         said = Inbound(

@@ -32,7 +32,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.history import Utterance
 from memory.store.sqlite import health
 from memory.store.usage import Spent
-from tests.kit import postgres
+from tests.kit import postgres, stalls
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import Clock
 from tests.kit.faults import Faults
@@ -353,25 +353,17 @@ _TURNS = f"(select id from turns where session_id in {_SESSIONS})"
 _MEMORIES = f"(select id from memories where owner_id in {_OWNERS})"
 _KEYS = "(select key from sessions where chat_id = CHAT)"
 BELONGS = {
-    "chats": "id = CHAT",
-    "sessions": "chat_id = CHAT",
-    "messages": f"session_id in {_SESSIONS}",
-    "turns": f"session_id in {_SESSIONS}",
-    "steps": f"turn_id in {_TURNS}",
-    "effects": f"turn_id in {_TURNS}",
-    "recalls": f"turn_id in {_TURNS}",
-    "extractions": f"session_id in {_SESSIONS}",
-    "inbox": f"session_key in {_KEYS}",
+    "chats": "id = CHAT", "sessions": "chat_id = CHAT", "messages": f"session_id in {_SESSIONS}",
+    "turns": f"session_id in {_SESSIONS}", "steps": f"turn_id in {_TURNS}", "effects": f"turn_id in {_TURNS}",
+    "recalls": f"turn_id in {_TURNS}", "extractions": f"session_id in {_SESSIONS}", "inbox": f"session_key in {_KEYS}",
     "outbox": f"session_key in {_KEYS}",
     "attachments": f"inbox_id in (select id from inbox where session_key in {_KEYS})",
-    "memories": f"owner_id in {_OWNERS}",
-    "memory_sources": f"memory_id in {_MEMORIES}",
-    "memory_parents": f"memory_id in {_MEMORIES}",
-    "memory_entities": f"memory_id in {_MEMORIES}",
+    "memories": f"owner_id in {_OWNERS}", "memory_sources": f"memory_id in {_MEMORIES}",
+    "memory_parents": f"memory_id in {_MEMORIES}", "memory_entities": f"memory_id in {_MEMORIES}",
     "entities": f"owner_id in {_OWNERS}",
     "entity_aliases": f"entity_id in (select id from entities where owner_id in {_OWNERS})",
     "identities": "id = PERSON",
-}
+}  # fmt: skip
 
 
 async def of_others(memory: Service, chat: str, person: str = "") -> Rows:
@@ -395,8 +387,8 @@ def _filled(table: str, ids: dict[str, int]) -> str:
     return f"select * from {table} where {condition}"
 
 
+@stalls.apart()
 def words_in(path: Path, canaries: list[Canary]) -> set[str]:
-    """Returns which of these words stand anywhere in the files of a store."""
     held = b"".join(file.read_bytes() for file in (*path.parent.glob(f"{path.name}*"), *postgres.files(path))).lower()
     return {canary.word for canary in canaries if canary.word.encode() in held}
 

@@ -189,21 +189,18 @@ class World(Bench):
         return self.shown(person)[-1].text
 
     async def tell(self, text: str, person: str, *, others: tuple[str, ...] = PEOPLE) -> str:
-        """Says something and returns what is then shown to the speaker."""
         await self.say(text, person=person)
         for other in others:
             await self.router.settled(Place(channel="console", chat=other))
         return self.last(person)
 
     async def press_last(self, choice: str, person: str) -> str:
-        """Press a button under the last message that somebody was shown."""
         message = self.shown(person)[-1]
         return await self.press_on(
             next(one.data for one in message.buttons if f":{choice}" in one.data), message, person
         )
 
     async def press_on(self, data: str, message: Outbound, person: str) -> str:
-        """Press a button of a message that was shown some time."""
         pressed = replace(self.inbound("", person=person), pressed=data, message_id=str(message.id))
         await self.router.on_inbound(pressed)
         for other in PEOPLE:

@@ -136,7 +136,6 @@ async def rows(memory: Service, sql: str, *parameters: Any) -> list[dict[str, An
 
 
 async def night(memory: Service, job: str, day: str) -> dict[str, int]:
-    """Runs a job; returns what it did, in figures."""
     run = await memory.jobs.run("assistant", job, day)
     assert run is not None and run.state == "done", run
     return dict(run.counts)

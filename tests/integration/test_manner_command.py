@@ -30,8 +30,6 @@ WISHES = ("answers briefly", "uses no emoji", "explains with pictures")
 
 
 class Listening(ScriptedModel):
-    """Keeps the last prompt as one text."""
-
     prompt = ""
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:

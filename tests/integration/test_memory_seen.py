@@ -33,7 +33,6 @@ def talk(tmp_path: Path, clock: Clock) -> Talk:
 
 
 async def speaks(talk: Talk, language: Language, *people: str) -> Texts:
-    """Have people be answered in a language."""
     for person in people or ("ada",):
         await talk.ask(f"/profile language {language}", person=person)
     return Texts(language)
@@ -43,7 +42,6 @@ async def speaks(talk: Talk, language: Language, *people: str) -> Texts:
 
 
 async def plant(talk: Talk, **categories: str) -> None:
-    """Facts of these categories, by value."""
     for value, category in categories.items():
         short_id = await talk.kept(f"the {value} matter")
         await talk.memory.database.write(
@@ -66,22 +64,13 @@ async def test_a_list_is_grouped_and_says_how_much_there_is_of_each(talk: Talk) 
 @pytest.mark.parametrize(
     ("asked", "language", "found"),
     [
-        ("facts", "en", {"tea", "nuts", "milk"}),
-        ("fact", "zh", {"tea", "nuts", "milk"}),
-        ("tier 2", "en", {"tea", "nuts", "milk"}),
-        ("tier2", "en", {"tea", "nuts", "milk"}),
-        ("第二层", "zh", {"tea", "nuts", "milk"}),
-        ("事实", "en", {"tea", "nuts", "milk"}),
-        ("health", "en", {"nuts"}),
-        ("Preferences", "en", {"tea", "milk"}),
-        ("preference 1", "zh", {"tea", "milk"}),
-        ("喜好", "zh", {"tea", "milk"}),
-        ("events", "en", set()),
-        ("tier 3", "zh", set()),
-        ("work", "en", set()),
-        ("1", "en", {"tea", "nuts", "milk"}),
+        ("facts", "en", {"tea", "nuts", "milk"}), ("fact", "zh", {"tea", "nuts", "milk"}),
+        ("tier 2", "en", {"tea", "nuts", "milk"}), ("tier2", "en", {"tea", "nuts", "milk"}),
+        ("第二层", "zh", {"tea", "nuts", "milk"}), ("事实", "en", {"tea", "nuts", "milk"}), ("health", "en", {"nuts"}),
+        ("Preferences", "en", {"tea", "milk"}), ("preference 1", "zh", {"tea", "milk"}), ("喜好", "zh", {"tea", "milk"}),
+        ("events", "en", set()), ("tier 3", "zh", set()), ("work", "en", set()), ("1", "en", {"tea", "nuts", "milk"}),
     ],
-)
+)  # fmt: skip
 async def test_a_list_can_be_asked_for_by_tier_kind_and_category(
     talk: Talk, asked: str, language: Language, found: set[str]
 ) -> None:
@@ -94,11 +83,10 @@ async def test_a_list_can_be_asked_for_by_tier_kind_and_category(
     assert found or shown == texts("memory.none_of_these")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_the_profile_is_a_tier_of_its_own(talk: Talk, language: Language) -> None:
+async def test_the_profile_is_a_tier_of_its_own(talk: Talk) -> None:
     """It is made of the others, so it would stand in a list twice."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         await talk.kept("My name is Ada")
         everything, alone = await talk.ask("/memory list"), await talk.ask("/memory list tier 1")
     assert texts("kinds.profile") not in everything
@@ -127,11 +115,10 @@ async def test_a_part_is_leafed_through_as_a_part(talk: Talk) -> None:
 # One memory -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_memory_is_shown_with_strength_and_where_it_comes_from(talk: Talk, language: Language) -> None:
+async def test_a_memory_is_shown_with_strength_and_where_it_comes_from(talk: Talk) -> None:
     """Promise 6: the words it was learned from, and the way to them."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         await talk.ask("I like tea")
         await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         (tea,) = [m for m in await listed(talk) if m.value == "tea"]
@@ -148,11 +135,10 @@ async def listed(talk: Talk, person: str = "ada") -> list[Memory]:
     return await talk.memory.browse.memories(await talk.context(person), limit=100)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_pinning_and_confirming_are_told_shown_and_kept(talk: Talk, language: Language) -> None:
+async def test_pinning_and_confirming_are_told_shown_and_kept(talk: Talk) -> None:
     """Pinned leads and never fades; both can be typed."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         weak, strong = await talk.kept("the weak one"), await talk.kept("the strong one")
         await talk.memory.database.write(lambda tx: tx.run("update memories set category = 'temp', importance = 5"))
         said = await talk.ask(f"/memory pin {weak}")
@@ -163,7 +149,7 @@ async def test_pinning_and_confirming_are_told_shown_and_kept(talk: Talk, langua
         unpinned = await talk.ask(f"/memory unpin {weak}")
         faded = await talk.ask(f"/memory show {weak}")
         row = await talk.row(strong)
-    assert weak in said and said.startswith(CATALOGUE[language]["memory.pin.done"].partition("{")[0])
+    assert weak in said and said.startswith(CATALOGUE["en"]["memory.pin.done"].partition("{")[0])
     assert weak in first and texts("memory.mark.pinned") in first
     marks = texts("memory.mark.pinned")
     lasts = texts("memory.lasts")
@@ -208,10 +194,9 @@ async def test_the_buttons_under_a_memory_do_what_they_say_in_its_message(talk: 
     assert (row["pinned"], row["confirmed"]) == (1, 1)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_an_edit_keeps_the_old_version_and_shows_it(talk: Talk, language: Language) -> None:
+async def test_an_edit_keeps_the_old_version_and_shows_it(talk: Talk) -> None:
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         tea = await talk.kept("I like tea")
         said = await talk.ask(f"/memory edit {tea} green tea")
         (new,) = await listed(talk)
@@ -239,14 +224,9 @@ WITH_IDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("command", WITH_IDS)
-async def test_anothers_id_is_answered_exactly_like_an_unknown_one(
-    talk: Talk, command: str, language: Language
-) -> None:
-    """Typed or pressed, in private or in a group: else ids could be tried out."""
+async def test_anothers_id_is_answered_exactly_like_an_unknown_one(talk: Talk, command: str) -> None:
     async with talk.running():
-        await speaks(talk, language, "ada", "bob")
         secret = await talk.kept("my secret is safe", person="ada")
         ours = await talk.kept("our secret is safe", person="ada", chat="club")
         before = [await talk.row(short_id) for short_id in (secret, ours)]
@@ -318,11 +298,10 @@ async def test_a_message_of_before_its_group_moved_has_no_link(talk: Talk, moved
 # Learning -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_is_said_while_learning_is_off_is_never_learned(talk: Talk, language: Language) -> None:
+async def test_what_is_said_while_learning_is_off_is_never_learned(talk: Talk) -> None:
     """Not even once it is on again; what is asked to be kept is kept, as the text says."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         context = await talk.context("ada")
         assert await talk.ask("/memory off") == texts("learning.off.private")
         await talk.ask("I live in Lisbon")
@@ -336,12 +315,11 @@ async def test_what_is_said_while_learning_is_off_is_never_learned(talk: Talk, l
     assert not [hit for hit in found if "Lisbon" in hit.text]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_in_a_group_an_admin_switches_learning_for_all(talk: Talk, language: Language) -> None:
+async def test_in_a_group_an_admin_switches_learning_for_all(talk: Talk) -> None:
     """And nobody else; a member is told what they can do for themselves."""
     talk.rules = Rules(open_to_all=True, admins=frozenset({"7"}))
     async with talk.running():
-        texts = await speaks(talk, language, "7", "bob")
+        texts = Texts("en")
         there = await talk.memory.identities.context(*group("club", "bob"))
         assert await talk.ask("/memory off", person="bob", chat="club") == texts("learning.admins")
         assert (await talk.memory.identities.context(*group("club", "bob"))).session.learning
@@ -425,16 +403,13 @@ async def test_all_of_it_comes_as_files(tmp_path: Path, clock: Clock, language: 
     assert "Mondays" in shared and "tea" not in shared
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_a_whole_group_has_said_is_for_an_admin_to_take_out(
-    tmp_path: Path, clock: Clock, language: Language
-) -> None:
+async def test_what_a_whole_group_has_said_is_for_an_admin_to_take_out(tmp_path: Path, clock: Clock) -> None:
     """Whoever joined yesterday did not hear it; an admin gets it alone, and in private all have their own."""
     talk = Talk(tmp_path, Handset(file_bytes=1_000_000), clock)
     talk.phone.capabilities = replace(talk.phone.capabilities, hidden=True)
     talk.rules = Rules(open_to_all=True, admins=frozenset({"7"}))
     async with talk.running():
-        texts = await speaks(talk, language, "ada", "bob", "7")
+        texts = Texts("en")
         await talk.ask("the club meets on Mondays", person="bob", chat="club")
 
         async def slash(text: str, person: str) -> Outbound:
@@ -454,7 +429,6 @@ async def test_what_a_whole_group_has_said_is_for_an_admin_to_take_out(
 
 
 def files(phone: Handset) -> tuple[str, str]:
-    """The page and the data of the newest export."""
     page, data = [one.file for one in phone.sent if one.file is not None][-2:]
     assert page is not None and data is not None and (page.name, data.name) == ("remora.md", "remora.json")
     return page.data.decode(), data.data.decode()
@@ -527,16 +501,14 @@ async def test_a_correction_without_its_text_asks_for_it(talk: Talk) -> None:
 
 
 def paid(text: str) -> Completion:
-    """An answer that cost something."""
     return replace(says(text), usage=Usage(input_tokens=1_000, output_tokens=500, cached_tokens=100, cost=0.025))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_why_tells_profile_known_facts_finds_and_cost(talk: Talk, language: Language) -> None:
+async def test_why_tells_profile_known_facts_finds_and_cost(talk: Talk) -> None:
     """Promise 6, in words: what entered the reply, how it was found, what it took."""
     talk.model.answers = [paid("Hm."), paid("The blue one.")]
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         await talk.ask("Remember that locker 300 is blue")
         await talk.memory.learner.flush((await talk.context("ada")).session.id, "test")
         await talk.ask("/profile manner Be kind.")
@@ -560,12 +532,11 @@ async def test_why_tells_profile_known_facts_finds_and_cost(talk: Talk, language
     assert shown[-1] == cost
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_why_is_short_and_shows_the_rest_when_asked(talk: Talk, language: Language) -> None:
+async def test_why_is_short_and_shows_the_rest_when_asked(talk: Talk) -> None:
     """The memories that mattered most, when they were told, and how to see everything."""
     talk.model.answers = ["Hm."]
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         for n in range(60):
             await talk.kept(f"locker {n} is red")
         await talk.ask("what colour is locker 30?")
@@ -635,11 +606,10 @@ async def test_why_shows_nothing_that_was_forgotten(talk: Talk) -> None:
     assert "tea" not in shown and Texts("en")("why.forgotten") in shown
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk, language: Language) -> None:
+async def test_why_marks_what_is_outdated_and_names_what_holds_now(talk: Talk) -> None:
     """However often it was put right since; what replaced it may be gone."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         tea = await talk.kept("I like tea")
         await talk.ask("hm")
         before = await why_of(talk, tea)
@@ -708,13 +678,11 @@ async def test_language_and_timezone_are_settings_that_last(talk: Talk) -> None:
         )
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize(
     "typed", ["timezone Mars/Phobos", "timezone ../etc", "timezone Europe", "language tlh", "language " + "x" * 500]
 )
-async def test_what_can_t_be_set_is_said_with_what_can(talk: Talk, typed: str, language: Language) -> None:
+async def test_what_can_t_be_set_is_said_with_what_can(talk: Talk, typed: str) -> None:
     async with talk.running():
-        await speaks(talk, language)
         before = (await talk.context("ada")).speaker
         said = await talk.ask(f"/profile {typed}")
         assert (await talk.context("ada")).speaker == before
@@ -762,11 +730,10 @@ async def test_what_was_found_by_its_time_is_no_near_miss(talk: Talk) -> None:
 _NOTE = {"en": "to remember", "zh": "要记住"}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_receipts_of_a_note_say_its_bare_words(talk: Talk, language: Language) -> None:
+async def test_receipts_of_a_note_say_its_bare_words(talk: Talk) -> None:
     """ "Saved: to remember: the bin is green" reads as if it were still to be done."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         said = await talk.ask("/remember the bin is green")
         (bin_,) = await listed(talk)
         told = [await talk.ask(f"/memory {action} {bin_.short_id}") for action in ("pin", "unpin", "confirm")]
@@ -776,7 +743,7 @@ async def test_receipts_of_a_note_say_its_bare_words(talk: Talk, language: Langu
     for key, text in zip(("pin", "unpin", "confirm"), told, strict=True):
         assert text == texts(f"memory.{key}.done", id=bin_.short_id, said="the bin is green")
     assert "the bin is brown" in corrected and "the bin is green" in corrected
-    assert _NOTE[language] not in "".join([said, *told, corrected])
+    assert _NOTE["en"] not in "".join([said, *told, corrected])
     assert len(two.splitlines()) == 2 and all(_ID.search(line) for line in two.splitlines())
 
 
@@ -810,11 +777,10 @@ async def test_nothing_is_said_to_be_saved_that_is_not(talk: Talk) -> None:
         assert await listed(talk) == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_a_person_tags_is_found_by_its_tag_and_by_its_key(talk: Talk, language: Language) -> None:
+async def test_what_a_person_tags_is_found_by_its_tag_and_by_its_key(talk: Talk) -> None:
     """In any case; the tag stays through a correction, and goes when it is taken away."""
     async with talk.running():
-        texts = await speaks(talk, language)
+        texts = Texts("en")
         tea, bike = await talk.kept("I like tea"), await talk.kept("the bike is green")
         tagged = await talk.ask(f"/memory tag {tea} Work #Deep-Focus")
         by_tag, by_key = await talk.ask("/memory search TAG:work"), await talk.ask("/memory list key:Likes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -97,7 +96,6 @@ async def world(tmp_path: Path, clock: Clock, model: Merging) -> AsyncIterator[S
 
 @pytest.fixture
 async def plain(tmp_path: Path, clock: Clock) -> AsyncIterator[Service]:
-    """A store without a model."""
     async with opened(tmp_path / "r.db", clock, None) as service:
         yield service
 
@@ -111,14 +109,9 @@ async def tell(
         turn = await say(memory, place, value, clock=clock, learn=False)
         scope = turn.context.scope
         given: dict[str, Any] = {
-            "kind": "fact",
-            "category": "preference",
-            "key": "likes",
-            "importance": 5,
-            "confidence": 0.8,
-            "origin": "extracted",
-            "subject_id": scope.speaker_id,
-        }
+            "kind": "fact", "category": "preference", "key": "likes", "importance": 5, "confidence": 0.8,
+            "origin": "extracted", "subject_id": scope.speaker_id,
+        }  # fmt: skip
         draft = Draft(
             owner_id=scope.writes_to,
             author_id=scope.speaker_id,
@@ -139,7 +132,6 @@ async def tell(
 
 
 async def night(memory: Service, clock: Clock, period: str | None = None) -> dict[str, int]:
-    """Runs the job a week later; returns what it did, in figures."""
     clock.move(days=7)
     run = await memory.jobs.run("assistant", "merge", period or f"2026-12-01T{counting()}")
     assert run is not None and run.state == "done", run
@@ -255,50 +247,6 @@ async def test_taking_a_run_back_restores_every_byte_and_it_is_not_done_again(
     await tell(world, clock, "opera", "polka", "swing")
     assert await night(world, clock) == {}
     assert len(model.asked) == 1
-
-
-async def test_a_preview_shows_the_merge_and_keeps_nothing(world: Service, clock: Clock, model: Merging) -> None:
-    turn = await tell(world, clock, *MUSIC)
-    model.merges(ALL_MUSIC, *MUSIC)
-    before = await remembered(world)
-    changes = await world.jobs.preview(turn.context, "merge")
-    assert sorted((change.what, change.memory.value) for change in changes) == sorted(
-        [("new", ALL_MUSIC), *(("archived", value) for value in MUSIC)]
-    )
-    assert await remembered(world) == before
-
-
-async def test_killed_between_two_groups_the_rest_is_done_and_nothing_twice(
-    tmp_path: Path, clock: Clock, model: Merging
-) -> None:
-    """The group that was gone through is not asked about again though facts of it are left."""
-    reached = asyncio.Event()
-    food = ("figs from Tavira", "bread with 3 grains", "salted almonds", "quince jam")
-    model.merges("jazz by Nina Simone, fado from Coimbra", *MUSIC[:2])
-    model.merges("figs from Tavira, bread with 3 grains", *food[:2])
-
-    async def hang(request: ModelRequest) -> str | None:
-        if len(model.asked) == 2:
-            reached.set()
-            await asyncio.Event().wait()
-        return None
-
-    model.before = hang
-    async with opened(tmp_path / "r.db", clock, model) as memory:
-        await tell(memory, clock, *MUSIC, "opera", "polka")
-        await tell(memory, clock, *food, topic="food")
-        clock.move(days=7)
-        task = asyncio.create_task(memory.jobs.run("assistant", "merge", "2026-11-30"))
-        await reached.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    async with opened(tmp_path / "r.db", clock, model) as memory:
-        context = await memory.identities.context(*ADA)
-        run = await memory.jobs.run("assistant", "merge", "2026-11-30")
-        assert run is not None and dict(run.counts) == {"merged": 2, "archived": 4}
-        assert len(await live(memory, context)) == 10 - 4 + 2
-        assert [len(facts_in(ask)) for ask in model.asked] == [6, 4, 4]
 
 
 async def test_without_a_model_only_what_says_the_same_becomes_one(plain: Service, clock: Clock) -> None:
@@ -766,20 +714,6 @@ async def test_an_answer_that_is_none_is_asked_for_again(
     again = await world.jobs.run("assistant", "merge", "2026-11-30")
     assert again is not None and again.state == "done"
     assert await live(world, turn.context) == [ALL_MUSIC]
-
-
-async def test_a_model_that_is_down_fails_the_run_and_loses_nothing(
-    world: Service, clock: Clock, model: Merging
-) -> None:
-    turn = await tell(world, clock, *MUSIC)
-
-    async def down(request: ModelRequest) -> str | None:
-        raise ModelFailed("no model answers")
-
-    model.before = down
-    run = await world.jobs.run("assistant", "merge", "2026-11-30")
-    assert run is not None and (run.state, run.error) == ("failed", "model_failed")
-    assert await live(world, turn.context) == sorted(MUSIC)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ async def asked(port: int, path: str = "/metrics", **headers: str) -> httpx.Resp
 
 
 def read(page: httpx.Response) -> Page:
-    """The samples of a page by their names."""
     found: Page = {}
     for family in text_string_to_metric_families(page.text):
         for sample in family.samples:

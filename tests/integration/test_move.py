@@ -85,7 +85,6 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(lived: Path, tmp_path: Path) -> Ends:
-    """The store with its key, to be moved."""
     path = tmp_path / "remora.db"
     for file in lived.parent.iterdir():
         shutil.copy(file, tmp_path / file.name)

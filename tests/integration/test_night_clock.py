@@ -44,7 +44,6 @@ def named(zones: tuple[str, ...] = ("UTC",)) -> dict[str, AgentSpec]:
 
 @asynccontextmanager
 async def opened(folder: Path, specs: Mapping[str, AgentSpec], clock: Clock) -> AsyncIterator[tuple[Service, Worker]]:
-    """The store as a start opens it, with its worker."""
     service = await Service.open(
         folder / "remora.db",
         agents={name: AgentMemory(timezone=spec.timezone) for name, spec in specs.items()},
@@ -58,13 +57,11 @@ async def opened(folder: Path, specs: Mapping[str, AgentSpec], clock: Clock) -> 
 
 
 async def record(service: Service) -> Counter[tuple[str, str, str, str]]:
-    """(agent, job, period, state) of every run there ever was."""
     rows = [one.run for one in await service.jobs.newest(limit=100_000)]
     return Counter((run.agent, run.job, run.period, run.state) for run in rows)
 
 
 def expected(agent: Timetable, job: schedule.ScheduledJob, start: int, end: int) -> set[date]:
-    """The slots of a job from one moment to another."""
     found, at = set[date](), start
     while (slot := schedule.following(job, agent.zone, at)).at <= end:
         found.add(slot.period)

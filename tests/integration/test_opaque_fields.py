@@ -68,14 +68,10 @@ SIGNED = {"google": {"thought_signature": "c2lnbmVk"}}
 #: Streams of vendors, and the fields of the message and of its call that they want back.
 STREAMS: dict[str, tuple[Sequence[dict[str, Any]], dict[str, Any], dict[str, Any]]] = {
     "thoughts in pieces (DeepSeek, Kimi, Qwen)": (
-        [
-            delta(role="assistant", content=None, reasoning_content="The clock "),
-            delta(content=None, reasoning_content="knows."),
-            delta(tool_calls=[call()]),
-            delta("tool_calls", content="", reasoning_content=None),
-        ],
-        {"reasoning_content": "The clock knows."},
-        {},
+        [delta(role="assistant", content=None, reasoning_content="The clock "),
+         delta(content=None, reasoning_content="knows."), delta(tool_calls=[call()]),
+         delta("tool_calls", content="", reasoning_content=None)],
+        {"reasoning_content": "The clock knows."}, {},
     ),
     "a thought that is empty": (
         [delta(reasoning_content="", content=""), delta("tool_calls", tool_calls=[call()])],
@@ -118,7 +114,7 @@ STREAMS: dict[str, tuple[Sequence[dict[str, Any]], dict[str, Any], dict[str, Any
         {"reasoning_opaque": "b3BhcXVl"},
         {},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -66,7 +66,6 @@ def draft(context: Context, value: str, *, unsure: bool, day: int, key: str = "h
 
 
 async def person(memory: Service) -> list[Context]:
-    """Returns the two accounts of a new person."""
     names = [f"p{next(_names)}" for _ in range(2)]
     contexts = [await memory.identities.context(*private(name)) for name in names]
     await link(memory, *contexts)
@@ -74,7 +73,6 @@ async def person(memory: Service) -> list[Context]:
 
 
 async def said(memory: Service, context: Context, text: str, *, day: int, ref: str) -> int:
-    """Records a message and returns its id."""
     where, who = private(context.speaker.name)
     line = Utterance(
         role="user", text=text, tokens=3, said_at=NOON + day * DAY, learn=True, platform_ref=ref,

@@ -44,7 +44,6 @@ async def world_of(folder: Path, *, admins_read: bool = True) -> AsyncIterator[W
 
 
 async def looked(world: World, reference: str, *, group: bool = False) -> list[tuple[str, int]]:
-    """The looks at somebody, newest first."""
     kind = "chat" if group else "identity"
     (owner,) = await world.rows(
         "select o.id from owners o left join identities i on i.id = o.identity_id"
@@ -86,7 +85,6 @@ async def test_a_group_is_looked_at_as_a_whole(tmp_path: Path) -> None:
 
 
 async def test_anothers_id_is_answered_like_an_unknown_one(tmp_path: Path) -> None:
-    """A memory of somebody else can't be fetched under this person's name."""
     async with world_of(tmp_path) as world:
         ids = await world.ids()
         for action in ("show", "forget"):

@@ -36,7 +36,6 @@ async def page(tmp_path: Path, unused_tcp_port: int) -> AsyncIterator[Page]:
 
 
 async def memory_of(guest: Guest, said: str) -> str:
-    """The id of the memory in the list with these words."""
     html = (await guest.get("/memory")).text
     links = [part for part in html.split('href="/memory/')[1:] if said in part.partition("</a>")[0]]
     assert len(links) == 1, words(html)
@@ -254,7 +253,6 @@ async def test_a_memory_that_is_too_long_is_cut_and_not_typed_anew(page: Page) -
 
 
 async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> None:
-    """Each change answers with the receipt that the command gives."""
     ada = await page.signed_in()
     await ada.told("/memory", at="/memory", value="I live in Bern")
     await ada.told("/memory", at="/memory", value="I am allergic to nuts")

@@ -33,7 +33,7 @@ from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
-from tests.kit.forgetting import files_of, held_by_backups, traces
+from tests.kit.forgetting import files_of, held_by_backups, standing, traces
 from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
 from tests.kit.talk import group, leave_chat, private, received, say, teach
@@ -46,7 +46,6 @@ async def facts(memory: Service, context: Context) -> list[str]:
 
 
 async def ask_to_keep(memory: Service, place: tuple[Where, Who], text: str) -> int:
-    """Does what /remember does; returns how much was kept."""
     where, _ = place
     kept: list[int] = []
 
@@ -203,7 +202,6 @@ async def test_nobody_else_tells_of_one_who_wants_none_of_it(memory: Service, cl
 
 
 async def corrected(memory: Service, place: tuple[Where, Who], short_id: str, value: str) -> bool:
-    """Corrects as /correct does; returns whether it was done."""
     done: list[bool] = []
 
     def act(edits: Edits) -> tuple[()]:
@@ -287,7 +285,6 @@ async def test_in_their_group_they_are_known_by_the_name_the_platform_has(memory
 
 
 async def renamed(memory: Service, clock: Clock, person: str, name: str) -> Context:
-    """Somebody speaks in the club under the name they have there now."""
     where, who = group("club", person)
     return (await say(memory, (where, replace(who, name=name)), "Hello!", ref=counting(), clock=clock)).context
 
@@ -375,12 +372,9 @@ async def test_a_word_that_is_somebodys_name_is_still_a_word(memory: Service, cl
     await memory.privacy.learn_about(rose, False)
     clock.move(days=8)
     cases: tuple[tuple[str, tuple[Type, ...], bool], ...] = (
-        ("rose", (), True),
-        ("Rose", (), False),
-        ("Rose", ("other",), True),
-        ("rose", ("person",), False),
+        ("rose", (), True), ("Rose", (), False), ("Rose", ("other",), True), ("rose", ("person",), False),
         ("Rose", ("other", "person"), False),
-    )
+    )  # fmt: skip
     for subject, types, may in cases:
         names = tuple(Named(type=one, name="Rose") for one in types)
         told = draft(bob, subject=subject, value=counting())
@@ -432,10 +426,10 @@ async def test_deleting_me_leaves_nothing_of_mine_and_others_untouched(world: Wo
     receipt = await world.service.forgetting.forget(context, inbox_id, None, Selection(what="me"), "words")
     assert receipt is not None and receipt.scrubbed
     assert await of_others(world, mine) == before
-    files = b"".join(one.read_bytes() for one in files_of(world.service.database.path))
-    theirs = [canary for canary in world.canaries if canary.spot.person != "bob"]
-    assert [one for one in theirs if one.word.encode() in files] == []
-    assert all(one.word.encode() in files for one in world.canaries if _is_told_by(one, "bob"))
+    files = files_of(world.service.database.path)
+    assert standing(files, [canary.word for canary in world.canaries if canary.spot.person != "bob"]) == []
+    told = [one.word for one in world.canaries if _is_told_by(one, "bob")]
+    assert standing(files, told) == told
     again = (await world.service.identities.context(*private("ada"))).speaker
     assert again.person_id != (await world.service.identities.context(*private("ada's phone"))).speaker.person_id
     assert (again.learning, again.about, again.language) == (True, False, None)

@@ -10,14 +10,14 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from channels.base import Inbound, Quoted
 from tests.kit import discord_bot, telegram_bot
 from tests.kit.bench import Bench, Screen
-from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.fakes import Clock, ScriptedModel, calls
 from tests.kit.loopback import Answer, Asked
 from tests.kit.loopback import serving as serving_model
 from tests.kit.patience import until
@@ -586,3 +586,15 @@ async def test_of_a_person_who_is_forgotten_no_quotation_is_left(tmp_path: Path,
         await bench.say("/privacy delete", person="bob")
         await bench.say("yes", person="bob")
         assert await bench.rows("select count(*) from attachments where text <> ''") == [(0,)]
+
+
+@pytest.mark.parametrize(("whose", "kept"), [("other", 0), ("bot", 1)])
+async def test_the_model_can_not_save_what_only_a_quotation_says(
+    tmp_path: Path, clock: Clock, whose: Literal["bot", "other"], kept: int
+) -> None:
+    """What the bot said itself may be kept on the person's wish, as without a reply."""
+    saving = calls(("remember_fact", '{"text": "allergic to walnuts", "key": "allergy"}'))
+    bench = Bench(tmp_path, ScriptedModel(saving, "Done."), Screen(), clock)
+    async with bench.running():
+        await bench.say("remember this, please", quoted=Quoted(whose=whose, text="I am allergic to walnuts"))
+        assert len(await bench.remembered()) == kept

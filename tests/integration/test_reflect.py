@@ -85,11 +85,8 @@ async def test_three_new_facts_make_a_reflection_and_two_do_not(tmp_path: Path, 
         [made] = await reflections(memory, ada)
         assert (made.kind, made.key, made.category, made.topic) == ("reflection", "insight", "conversation", "")
         assert (made.owner_id, made.author_id, made.subject_id, made.agent_id) == (
-            ada.scope.writes_to,
-            None,
-            None,
-            None,
-        )
+            ada.scope.writes_to, None, None, None,
+        )  # fmt: skip
         assert (made.value, made.origin, made.importance, made.confidence) == (INSIGHT, "derived", 5, 0.7)
         assert made.local_date == "2026-11-22" and clock.just_now(made.learned_at)
         assert await parents(memory, ada, made) == set(shown)

@@ -438,22 +438,18 @@ def test_a_refusal_of_any_depth_is_read() -> None:
 
 
 TOO_LONG = (
-    "This model's maximum context length is 8192 tokens.",
-    "context size exceeded",
+    "This model's maximum context length is 8192 tokens.", "context size exceeded",
     "You passed 5001 input tokens and requested 256. However, the model's context length is only 4096 tokens",
     "The decoder prompt (length 5012) is longer than the maximum model length of 4096.",
     "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
     "Input validation error: `inputs` must have less than 4095 tokens. Given: 5012",
     "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
     "Invalid request: Your request exceeded model token limit: 8192",
-    "Prompt 超长",
-    "prompt is too long: 214748 tokens > 200000 maximum",
+    "Prompt 超长", "prompt is too long: 214748 tokens > 200000 maximum",
     "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
     "prompt contains 5012 tokens, too large for a model with 4096",
-    "the total length of all messages is too long",
-    "Input is too long for requested model.",
-    "input length exceeds the context length",
-    "invalid params, context window exceeds limit",
+    "the total length of all messages is too long", "Input is too long for requested model.",
+    "input length exceeds the context length", "invalid params, context window exceeds limit",
     "Prompt exceeds max length",
     "Trying to keep the first 5012 tokens when context overflows",
     "request (5012 tokens) exceeds the available context size (4096 tokens)",
@@ -465,11 +461,8 @@ TOO_LONG = (
     "Input length (265330) exceeds model's maximum context length (262144).",
     "The conversation is longer than this model can read; shorten the conversation.",
     "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576.",
-    "输入过长，请缩短后重试",
-    "对话长度超过模型上限",
-    "上下文长度超出限制",
-    "プロンプトが長すぎます",
-)
+    "输入过长，请缩短后重试", "对话长度超过模型上限", "上下文长度超出限制", "プロンプトが長すぎます",
+)  # fmt: skip
 NOT_TOO_LONG = (
     "max_tokens is too large: 32000. This model supports at most 16384 completion tokens.",
     "image exceeds 5 MB maximum",

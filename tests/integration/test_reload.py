@@ -41,7 +41,6 @@ class Installation:
         self._settings = (folder / "config.yaml").read_text()
 
     def bots(self, *bots: str, more: str = "") -> None:
-        """Writes config.yaml with other bots. `more` are more sections."""
         kept = [line for line in self._settings.splitlines() if not line.startswith("channels:")]
         (self._folder / "config.yaml").write_text(
             "\n".join([*kept, f"channels: {{telegram: [{', '.join(bots)}]}}", more])
@@ -70,7 +69,6 @@ async def asked(telegram: Control, text: str, *, count: int, user: int = ANN) ->
 
 
 async def reloaded(telegram: Control, *, count: int) -> str:
-    """Has an admin reload, and returns what they are told."""
     return await asked(telegram, "/reload", count=count)
 
 

@@ -85,7 +85,6 @@ class World:
         raise NotImplementedError
 
     async def dead(self) -> str:
-        """Returns what an admin is told of rows that could not be delivered."""
         raise NotImplementedError
 
     async def count(self, method: str) -> int:
@@ -214,16 +213,13 @@ class Discord(World):
             return Room(name=name, place=place, user=ADA, home=home, shut=shut, gone=gone)
 
         self.rooms = [
-            room("direct", await platform.dm(ADA)),
-            room("channel", text),
-            room("announcement", news),
-            room("public thread", threads["open"], text),
-            room("private thread", private),
+            room("direct", await platform.dm(ADA)), room("channel", text), room("announcement", news),
+            room("public thread", threads["open"], text), room("private thread", private),
             room("forum post", post, forum),
             room("archived thread", threads["old"], text, archive),
             room("locked thread", threads["locked"], text, lock, gone=True),
             room("deleted thread", threads["deleted"], text, delete, gone=True),
-        ]
+        ]  # fmt: skip
 
     async def say(self, room: Room, text: str, *, sent_at: float | None = None) -> None:
         called = "" if room.name == "direct" else f"{self.platform.mention} "

@@ -42,8 +42,6 @@ def shown(all_of: Sequence[World]) -> list[str]:
 
 
 class Slow(ScriptedModel):
-    """A model that answers once it is let."""
-
     def __init__(self) -> None:
         super().__init__()
         self.may = asyncio.Event()
@@ -126,8 +124,6 @@ async def test_what_a_process_leaves_at_its_end_is_taken_up_by_another(tmp_path:
 
 
 class Page(Wall):
-    """A page that is open in one process."""
-
     capabilities = Capabilities(burst_seconds=0, comes_and_goes=True)
     is_open = False
 

@@ -96,20 +96,10 @@ BODIES: list[tuple[str, str, dict[str, Any]]] = [
 ]  # fmt: skip
 _TEXTS = st.text(max_size=30) | st.sampled_from(
     [
-        "",
-        "\x00",
-        "\ud800",
-        "[",
-        "{{x}}",
-        "9" * 40,
-        "-1",
-        "true",
-        "data:",
-        "data:image/png;base64,é",
-        "resp_",
+        "", "\x00", "\ud800", "[", "{{x}}", "9" * 40, "-1", "true", "data:", "data:image/png;base64,é", "resp_",
         "x" * 5_000,
     ]
-)
+)  # fmt: skip
 _LEAVES = (
     st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.sampled_from([1e300, -0.0, 0.5, 2**63]) | _TEXTS
 )
@@ -119,18 +109,10 @@ _JSON = st.recursive(
 #: What a header may hold on the wire, apart from the marks that end it.
 _HEADER = st.binary(max_size=60).map(lambda raw: raw.translate(None, b"\r\n\x00")) | st.sampled_from(
     [
-        b"[",
-        b"[::1",
-        b"http://[",
-        b"//[",
-        b"localhost:99999999",
-        b"localhost",
-        b"null",
-        b"bytes=0-",
-        b"\xff\xfe",
+        b"[", b"[::1", b"http://[", b"//[", b"localhost:99999999", b"localhost", b"null", b"bytes=0-", b"\xff\xfe",
         b"9" * 500,
     ]
-)
+)  # fmt: skip
 _HEADERS = [
     "Host", "Origin", "Cookie", "Content-Type", "Authorization", "Sec-Fetch-Site", "Accept-Language", "X-Remora",
     "X-OpenWebUI-User-Jwt", "X-OpenWebUI-User-Id", "X-OpenWebUI-Chat-Id", "X-Conversation-Id", "Idempotency-Key",
@@ -139,28 +121,13 @@ _HEADERS = [
 ]  # fmt: skip
 _WORDS = st.text(max_size=40) | st.sampled_from(
     [
-        "9" * 30,
-        "9" * 300,
-        "-1",
-        "0",
-        "9999-12-31",
-        "0001-01-01",
-        "\x00",
-        "\ud800",
-        "m_1",
-        "[",
-        "%",
-        "..",
-        "//",
-        "x" * 3_000,
-        "٣",
+        "9" * 30, "9" * 300, "-1", "0", "9999-12-31", "0001-01-01", "\x00", "\ud800", "m_1", "[", "%", "..", "//",
+        "x" * 3_000, "٣",
     ]
-)
+)  # fmt: skip
 
 
 class Endless:
-    """A model that always says the same."""
-
     name = "endless/model"
 
     async def complete(self, request: Request, on_text: OnText | None = None) -> Completion:
@@ -171,7 +138,6 @@ class Endless:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path to each value in a body, the whole of it included."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
@@ -180,7 +146,6 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @st.composite
 def altered(draw: st.DrawFn, body: dict[str, Any]) -> Any:
-    """A body in which one value is another."""
     *way, last = draw(st.sampled_from([path for path in places(body) if path]) if body else st.just(("x",)))
     changed = copy.deepcopy(body)
     at = changed

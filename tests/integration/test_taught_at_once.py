@@ -33,7 +33,6 @@ Teach = Callable[[Service, Place, str, Clock], Coroutine[Any, Any, Turn]]
 
 @pytest.fixture
 async def two(tmp_path: Path, clock: Clock) -> AsyncIterator[tuple[Service, Service]]:
-    """Two processes on one store."""
     path = tmp_path / "remora.db"
     url = postgres.url(path)
     async with opened(path, clock, database_url=url) as one, opened(path, clock, database_url=url) as other:
@@ -41,7 +40,6 @@ async def two(tmp_path: Path, clock: Clock) -> AsyncIterator[tuple[Service, Serv
 
 
 async def taught(memory: Service, place: Place, text: str, clock: Clock) -> Turn:
-    """Says something that is understood within its turn."""
     where, who = place
     inbox_id = await received(memory, where.session_key)
     message = Said(
@@ -55,7 +53,6 @@ async def taught(memory: Service, place: Place, text: str, clock: Clock) -> Turn
 
 
 async def read_later(memory: Service, place: Place, text: str, clock: Clock) -> Turn:
-    """Says something that is read in a quiet moment."""
     return await teach(memory, place, text, clock=clock)
 
 
@@ -71,7 +68,6 @@ def elsewhere(place: Place, chat: str) -> Place:
 async def both(
     two: Sequence[Service], places: Sequence[Place], texts: Sequence[str], clock: Clock, teach: Teach
 ) -> None:
-    """Teaches each process something at the same time."""
     clock.move(minutes=1)
     await asyncio.gather(*(teach(*each, clock) for each in zip(two, places, texts, strict=True)))
 

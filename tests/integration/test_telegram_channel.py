@@ -145,7 +145,7 @@ async def test_update_that_cannot_be_read_holds_up_no_other(
         assert [inbound.text for inbound in await host.hears(2)] == ["before", "after"]
         await telegram.wait(delivered=True)
     log = capsys.readouterr().out
-    assert "telegram.unreadable" in log
+    assert "channel.unread" in log
     assert "private word" not in log
 
 

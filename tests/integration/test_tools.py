@@ -29,7 +29,6 @@ async def use(bench: Bench, tool: str, *, person: str = "ada", chat: str | None 
 
 
 def results(bench: Bench) -> list[str]:
-    """Returns what the tools of the last turn told the model."""
     return [message.content for message in bench.model.requests[-1].messages if message.role == "tool"]
 
 

@@ -99,7 +99,6 @@ async def failure_of(answer: Answer) -> tuple[ModelError, int]:
 
 
 async def test_what_is_said_comes_back_as_text() -> None:
-    """The recording goes out as the API wants it."""
     async with desk(says(HEARD)) as seen, transcriber(seen.base_url, language="pt") as scribe:
         assert await hear(scribe) == "Buy tea."
     assert seen.fields == [{"model": "whisper-1", "response_format": "json", "language": "pt"}]

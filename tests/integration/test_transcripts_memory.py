@@ -37,8 +37,6 @@ _NOT_TRANSLATED = re.compile(r"/\w+(?: [a-z]+)*|“[^”]*”|Answer to: .*|m_\w
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """One person in a chat on Telegram."""
-
     platform: telegrams.Control
     user: int = ADA
     name: str = "Ada"
@@ -53,7 +51,6 @@ class Chat:
         await self.platform.wait(idle=0.1)
 
     async def teach(self, *texts: str) -> None:
-        """Say these, each until it was read for memories."""
         for text in texts:
             read = (await self.platform.state())["model"]["extractions"]
             await self.say(text)
@@ -67,7 +64,6 @@ class Chat:
             await self.platform.wait(idle=0.1)
 
     async def answer_to(self, text: str) -> int:
-        """The bot's answer that holds this."""
         return int(next(one["message_id"] for one in await self._shown() if text in one.get("text", "")))
 
     async def id_of(self, words: str) -> str:
@@ -151,99 +147,6 @@ async def test_what_is_remembered_is_seen_and_put_right(telegram: telegrams.Cont
             Remora: Here are my memories from this chat, including old versions (2), and the messages they come from (1): one file to read, one for other programs. /memory export transcript adds everything that was said.
             Remora: [remora.md]
             Remora: [remora.json]
-        """)
-
-
-async def test_learning_is_switched_off_and_on(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """Words said meanwhile are no memory, then or later."""
-    async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
-        ada = Chat(platform=telegram)
-        await ada.teach("I like tea")
-        await ada.say("/memory off")
-        await ada.say("I like rum")
-        await ada.say("/memory")
-        await ada.say("/memory on")
-        await ada.teach("I like opera")
-        await ada.say("/memory list facts")
-        await ada.say("/memory status")
-        assert await ada.transcript() == expected("""
-            Ada: I like tea
-            Remora: Answer to: I like tea
-
-                {first.private}
-            Ada: /memory off
-            Remora: {learning.off.private}
-            Ada: I like rum
-            Remora: Answer to: I like rum
-            Ada: /memory
-            Remora: What I remember (1 of 1):
-                Facts · preferences (1)
-                  m_1  you like tea (told today)
-                Learning is off here (turn it on with /memory on) · last learned (now) · (n) tokens today
-            Ada: /memory on
-            Remora: {learning.on.private}
-            Ada: I like opera
-            Remora: Answer to: I like opera
-            Ada: /memory list facts
-            Remora: What I remember (2 of 2):
-                Facts · preferences (2)
-                  m_2  you like opera (told today)
-                  m_1  you like tea (told today)
-            Ada: /memory status
-            Remora: Current: Facts 2. Replaced or archived: 0.
-                Searchable messages: 4
-                The oldest memory is from today.
-                Learning is on here
-                last learned (now)
-                (n) tokens today
-                Next nightly job: (job), (now)
-        """)
-
-
-async def test_why_says_what_entered_a_reply(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """The last one, or the one that is answered with the command; what was no reply says so."""
-    async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
-        ada = Chat(platform=telegram)
-        await ada.say("/why all")
-        await ada.teach("I like tea")
-        await ada.say("hello again")
-        await ada.say("/new")
-        await ada.say("what do I like?")
-        await ada.say("/why all")
-        await ada.say("/why all", reply_to=await ada.answer_to("hello again"))
-        await ada.say("/why all", reply_to=await ada.answer_to("New conversation started"))
-        assert await ada.transcript() == expected("""
-            Ada: /why all
-            Remora: I haven't replied here yet.
-            Ada: I like tea
-            Remora: Answer to: I like tea
-
-                {first.private}
-            Ada: hello again
-            Remora: Answer to: hello again
-            Ada: /new
-            Remora: {new.done}
-            Ada: what do I like?
-            Remora: Answer to: what do I like?
-            Ada: /why all
-            Remora: What my reply of (now) used:
-                Always kept in mind:
-                  m_1  you like tea (told today) · score …
-                    From your message of today: “I like tea”
-                Found for your message:
-                  I said: “Answer to: I like tea” (today) · score …
-                Found but not used:
-                  you said: “I like tea” (today) · score …
-                  you said: “hello again” (today) · score …
-                  I said: “Answer to: hello again” (today) · score …
-                Model: openai/m, (n) tokens in, (n) out
-            Ada (to “Answer to: hello again”): /why all
-            Remora: What my reply of (now) used:
-                Always kept in mind:
-                  m_1  you like tea (told today)
-                Model: openai/m, (n) tokens in, (n) out
-            Ada (to “{new.done}”): /why all
-            Remora: {why.no_answer}
         """)
 
 
@@ -409,49 +312,6 @@ async def test_what_is_to_be_forgotten_is_asked_back(telegram: telegrams.Control
         """)
 
 
-async def test_plain_words_take_back_what_was_said(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """Who says "forget that" knows no command; /undo and /retry are about the last turn."""
-    async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
-        ada = Chat(platform=telegram)
-        await ada.say("/undo")
-        await ada.say("/retry")
-        await ada.teach("I like tea", "I like chess")
-        await ada.say("that's wrong")
-        await ada.say("forget that")
-        await ada.press("Take back my message")
-        await ada.say("/retry")
-        await ada.say("/undo")
-        await ada.say("/memory")
-        assert await ada.transcript() == expected("""
-            Ada: /undo
-            Remora: You have no message here that I could take back.
-            Ada: /retry
-            Remora: You have no message here that I could answer again.
-            Ada: I like tea
-            Remora: Answer to: I like tea
-
-                {first.private}
-            Ada: I like chess
-            Remora: Answer to: I like chess
-            Ada: that's wrong
-            Remora: Answer to: that's wrong
-            Ada: forget that
-            Remora: {plain.message}
-                {plain.undo}
-                [Take back my message]
-            Remora: I took back your message of (now) and my answer to it. I had learned nothing from it.
-            Ada: /retry
-            Remora: Answer to: I like chess
-            Ada: /undo
-            Remora: I took back your message of (now) and my answer to it. I also removed what I had learned from it: you like chess
-            Ada: /memory
-            Remora: What I remember (1 of 1):
-                Facts · preferences (1)
-                  m_1  you like tea (told today)
-                Learning is on here · last learned (now) · (n) tokens today
-        """)
-
-
 async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_path: Path) -> None:
     """The task at hand, what it takes, the profile and settings, what is kept and who sees it; and all of it gone."""
     async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
@@ -497,55 +357,6 @@ async def test_a_person_is_told_of_themselves(telegram: telegrams.Control, tmp_p
                 name: Ada (from m_2)
                 likes: tea (from m_1)
                 Language: the one you write in. Timezone: Europe/Lisbon.
-        """)
-
-
-async def test_privacy_is_told_and_chosen(telegram: telegrams.Control, tmp_path: Path) -> None:
-    """Ada reads what is kept and who sees it, stays out of it, and has all of it erased."""
-    async with serving(tmp_path, telegram=telegram, model=telegram.model_url, quiet=0.1):
-        ada = Chat(platform=telegram)
-        await ada.teach("I like tea")
-        for command in (
-            "/privacy", "/privacy out", "/privacy in", "/privacy about off", "/privacy about on", "/privacy delete",
-        ):  # fmt: skip
-            await ada.say(command)
-        await ada.press("yes")
-        await ada.say("/memory")
-        assert await ada.transcript() == expected("""
-            Ada: I like tea
-            Remora: Answer to: I like tea
-
-                {first.private}
-            Ada: /privacy
-            Remora: Your messages that I keep: 1 in private, 0 in groups; groups: 0; files: 0; since: today.
-                What I learned: facts 1; replaced or archived: 0. /memory shows all of it.
-                {privacy.until}
-                Backups hold it until they are dropped, after 14 days.
-                {privacy.exports}
-                When you block me or I leave a group, what was said and learned there is erased after 30 days.
-                {privacy.where}
-                Who else gets it: the language model, m (127.0.0.1). It gets each message with the conversation around it and related memories. The operator may use further services for search by meaning and for voice messages.
-                Learning in this chat: on.
-                Learning from what you say: on. /privacy out turns it off.
-                {privacy.telling_on}
-                {privacy.followups_off}
-                Linked accounts: none.
-                Admin access: none.
-                {privacy.how}
-            Ada: /privacy out
-            Remora: {privacy.out}
-            Ada: /privacy in
-            Remora: {privacy.in}
-            Ada: /privacy about off
-            Remora: {privacy.about_off}
-            Ada: /privacy about on
-            Remora: {privacy.about_on}
-            Ada: /privacy delete
-            Remora: Erased: 1 of your messages, 1 of my answers, 1 memories, 0 files, your names and links.
-                {privacy.stays}
-            Ada: /memory
-            Remora: I don't remember anything about you here yet.
-                Learning is on here · last learned (now) · (n) tokens today
         """)
 
 

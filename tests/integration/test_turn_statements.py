@@ -21,14 +21,14 @@ from tests.kit.pipeline import World, pipeline
 from tests.kit.stores import Counted, opened
 from tests.kit.talk import private
 
-#: The most statements of a turn, with the beginning and end of each of its transactions. On PostgreSQL a write of one
-#: statement begins and ends as well, and two more take locks and look whether the process is still there.
-MOST, MOST_ON_POSTGRES = 50, 56
+#: The most statements of a turn until its answer is delivered, with the beginning and end of each of its transactions. On
+#: PostgreSQL a write of one statement begins and ends as well, and two more take locks and look whether the process is
+#: still there. The index reads the turn's messages afterwards.
+MOST, MOST_ON_POSTGRES = 42, 48
 RULES = {"telegram": Rules(admins=frozenset({"7"}))}
 
 
 async def told(world: World) -> None:
-    """Gives a turn something to find."""
     await world.say("I live in Lisbon and my sister is called Ana", author="7")
     await world.say("/remember the spare key is under the blue pot", author="7")
 
@@ -45,6 +45,7 @@ async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
     async with pipeline(tmp_path, rules=RULES, driver=Driver(name="counted", module=counted)) as world:
         await told(world)
         for thing in ("weather", "food", "music"):
+            await world.memory.indexed()
             counted.asked.clear()
             await asked(world, thing)
             turns.append([sql for sql in counted.asked if not sql.startswith("--")])
@@ -109,6 +110,7 @@ async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: 
         async with pipeline(tmp_path, rules=RULES, shared=one.database("turns")) as world:
             await told(world)
             for thing in ("weather", "food", "music"):
+                await world.memory.indexed()
                 before = one.log.stat().st_size
                 await asked(world, thing)
                 turns.append(server.transactions(one.log.read_bytes()[before:].decode()))

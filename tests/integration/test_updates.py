@@ -96,8 +96,6 @@ class Reading:
 
 
 async def rows(memory: Service, context: Context) -> list[Memory]:
-    """Every fact of the person, replaced ones too."""
-
     def act(reader: Reader) -> list[Memory]:
         ids = [row["id"] for row in reader.all("select id from memories where kind = 'fact' order by id")]
         return memories.by_ids(reader, context.scope, ids)

@@ -14,14 +14,9 @@ from tests.platforms.telegram import serving as telegram_serving
 
 SERVER = 234567890123456789
 FIRST = (
-    "I live in Lisbon",
-    "remind me tomorrow at 9 to call Tom",
-    "我住在上海",
-    "Ich wohne in Berlin",
-    "私は東京に住んでいます",
-    "J'habite à Paris",
-    "Vivo en Madrid",
-)
+    "I live in Lisbon", "remind me tomorrow at 9 to call Tom", "我住在上海", "Ich wohne in Berlin", "私は東京に住んでいます",
+    "J'habite à Paris", "Vivo en Madrid",
+)  # fmt: skip
 #: Without warming the loop stands for about a second in all; what is left are imports of some hundredths.
 MOST_SECONDS = 0.4
 

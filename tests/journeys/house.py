@@ -59,7 +59,6 @@ class House:
             config.write(f"http: {{port: {self.port}}}\n{settings}" + (f"channels:\n{bots}" if bots else ""))
 
     def run(self, *arguments: str) -> str:
-        """Runs a command of the program to its end. Returns what it prints."""
         config = () if arguments[0] == "init" else ("--config", str(self.folder / "config.yaml"))
         done = ran(*arguments, *config, folder=self.folder, env=environment(self.folder))
         assert done.returncode == 0, (arguments, done.stdout.decode(), done.stderr.decode())
@@ -80,7 +79,6 @@ class House:
         assert serving.returncode == 0, self.log()
 
     def log(self) -> str:
-        """All that the program has printed, in all its runs."""
         return (self.folder / "printed").read_text("utf-8", "replace")
 
     def troubles(self, *answers: str) -> list[str]:

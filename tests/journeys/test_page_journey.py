@@ -115,7 +115,6 @@ class Chat:
         return shown[-1]
 
     async def sees_the_end(self) -> None:
-        """The newest answer is on the screen, and so is the field to type in."""
         for what in (self._tab.locator("#log .item").last, self._tab.locator("#text")):
             await what.wait_for(state="visible")
             box, size = await what.bounding_box(), self._tab.viewport_size

@@ -28,7 +28,6 @@ _API = "api: {enabled: true}\n"
 
 
 def key_of(house: House, person: str) -> str:
-    """Returns the key of a new person."""
     house.run("chat", "--as", person, "--once", "hello")
     printed = house.run("keys", "make", "chat,read,write Journey", "--person", f"console:{person}")
     key = re.search(r"rk_[\w-]+", printed)

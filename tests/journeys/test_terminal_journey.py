@@ -44,8 +44,6 @@ async def chatting(house: House) -> AsyncIterator[Chat]:
 
 
 class Chat:
-    """A person who types a line and reads what is printed."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 

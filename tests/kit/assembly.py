@@ -43,7 +43,6 @@ def agent(
     skills: tuple[Skill, ...] = (),
     **more: Any,
 ) -> Agent:
-    """An agent of this model with nothing else configured than `more` of its spec."""
     spec = AgentSpec(name=name, timezone="UTC", models=models, **more)
     spec = spec.model_copy(update={"tools": (*spec.tools, *more_tools)})
     gauge = Gauge([context])

@@ -182,7 +182,6 @@ class Bench:
         return await rows(self.memory, sql)
 
     async def context(self, person: str = "ada", chat: str | None = None) -> Context:
-        """`person` speaking in private, or in a group."""
         return await self.memory.identities.context(*(private(person) if chat is None else group(chat, person)))
 
     async def remembered(self, person: str = "ada", chat: str | None = None) -> list[Memory]:
@@ -306,7 +305,6 @@ class Talk(Bench):
         self.phone = phone
 
     async def ask(self, text: str, *, person: str = "ada", chat: str | None = None, reply_to: str | None = None) -> str:
-        """Returns the messages shown after somebody says something."""
         before = len(self.phone.sent)
         inbound = replace(self.inbound(text, person=person, chat=chat), reply_to=reply_to)
         await self.router.on_inbound(inbound)

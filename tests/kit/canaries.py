@@ -48,7 +48,7 @@ from memory.store.questions import Question
 from memory.store.usage import Spent
 from memory.transfer.formats.material import ImportedItem, ImportedLine, Material, Person
 from memory.transfer.homes import OptedOut, Owner
-from tests.kit import stores
+from tests.kit import stalls, stores
 from tests.kit.fakes import Clock, counting_ids, runtime
 from tests.kit.forgetting import forgotten_alone
 from tests.kit.patience import SECONDS
@@ -150,6 +150,7 @@ class Letters:
     async def aclose(self) -> None:
         return None
 
+    @stalls.apart()
     def _of(self, text: str) -> NDArray[np.float32]:
         row = np.ones(self.dimension, dtype=np.float32)
         folded = f" {text.casefold()} "
@@ -388,7 +389,6 @@ class World:
         return brought.short_id
 
     def owner(self, spot: Spot) -> Owner:
-        """Returns the owner of what is told at a spot, as the operator names them."""
         if spot.place == "private":
             return Owner(kind="person", agent=spot.agent, platform="console", reference=spot.person, name=spot.person)
         return Owner(
@@ -469,7 +469,6 @@ class World:
         self.person_of[name] = f"{name} {self._separations}"
 
     async def learn_from(self, name: str, learning: bool) -> None:
-        """Sets whether anything is learned from what a person says."""
         await self.service.privacy.learn_from(await self.context(at_home(name)), learning)
         accounts = {one for one, person in self.person_of.items() if person == self.person_of[name]}
         self.opted_out = self.opted_out - accounts if learning else self.opted_out | accounts
@@ -481,7 +480,6 @@ class World:
     async def oversee(
         self, of: Spot, action: LookAction, act: Callable[[Overseer], Sequence[Part]], *, query: str = ""
     ) -> None:
-        """Have the admin look at the person or group of a spot."""
         admin = at_home(ADMIN, agent=of.agent)
         context, reference = await self.context(admin), reference_of(of)
         inbox_id = await self.inbox(admin)
@@ -570,7 +568,6 @@ class World:
         self.posts = [post for post in self.posts if post.canary.word in there]
 
     def told(self, word: str) -> str:
-        """A word, with who told it where."""
         told = next((canary for canary in self.canaries if canary.word == word), None)
         return f"{word}, forgotten" if told is None else f"{word}, told by {told.spot}"
 
@@ -606,7 +603,6 @@ class World:
         return [str(number) for number in range(1, max(self._refs.values(), default=0) + 1)]
 
     async def do(self, spot: Spot, act: Callable[[Edits], T]) -> T:
-        """Edit memory as a command would, and give what it returned."""
         given: list[T] = []
 
         def done(edits: Edits) -> Sequence[Part]:
@@ -617,7 +613,6 @@ class World:
         return given[-1]
 
     async def say(self, spot: Spot, text: str, *, on_record: bool = True, attached: Sequence[Attached] = ()) -> Turn:
-        """One turn, answered with "ok"."""
         turn = await self.begin(spot, text, on_record=on_record, attached=attached)
         view = await self.service.turns.look(turn, ALL, window_tokens=1_000_000, window_messages=500)
         await self.finish(turn, view)
@@ -676,7 +671,6 @@ class World:
         }
 
     async def _is_known(self, spot: Spot) -> bool:
-        """Whether somebody or a group has ever been met."""
         table, column = ("identities", "user_id") if spot.place == "private" else ("chat_aliases", "reference")
         row = await self.service.database.read(
             lambda reader: reader.one(f"select 1 from {table} where {column} = ?", (reference_of(spot),))
@@ -702,7 +696,6 @@ def _words_of(rows: Sequence[Row]) -> dict[str, bool]:
 
 
 def at_home(person: str, *, agent: str = AGENTS[0]) -> Spot:
-    """Somebody in their private chat."""
     return Spot(person=person, place="private", agent=agent)
 
 
@@ -716,12 +709,10 @@ def thread_of(spot: Spot) -> str | None:
 
 
 def reference_of(spot: Spot) -> str:
-    """The platform's id of the person or group."""
     return spot.person if spot.place == "private" else chat_of(spot)
 
 
 def house(place: str) -> str:
-    """Returns the place that owns what is told in a place."""
     return "club" if place == "club/talk" else place
 
 

@@ -142,7 +142,6 @@ class Chatter:
         return faults
 
     async def tell(self, seat: Seat) -> list[str]:
-        """Tells something that patterns read, or that is to be kept."""
         form, kind, of_self = self.rng.choice(
             (
                 ("I like {new}.", "own", True),
@@ -176,14 +175,12 @@ class Chatter:
         return faults
 
     async def reply(self, seat: Seat) -> list[str]:
-        """Answers a question, typed or pressed, perhaps as somebody whom nobody has asked."""
         data = self._pressable.get((seat.account[0], seat.chat or seat.account[1]))
         if data is None or self.rng.random() < 0.5:
             return await self.type(seat, self.rng.choice(ANSWERS), answers=True)
         return await self.type(seat, "", pressed=data, answers=True)
 
     async def link(self, seat: Seat) -> list[str]:
-        """One makes a code, another gives it, the first agrees."""
         maker, giver = (Seat(account=account) for account in self.rng.sample(ACCOUNTS[:4], 2))
         faults = []
         for who, text in ((maker, "/link"), (giver, "/link CDFG-2345"), (maker, "yes")):
@@ -304,7 +301,6 @@ class Chatter:
         return faults
 
     async def learn(self, seat: Seat) -> None:
-        """Have what was said here read now."""
         for (session_id,) in await self.world.rows("select id from sessions"):
             await self.world.memory.learner.flush(session_id, "test")
 
@@ -361,7 +357,6 @@ async def chatter(steps: int, seed: int, talked: Talked) -> tuple[list[str], lis
 
 
 def _may(one: Word, where: tuple[str, str], persons: Mapping[Account, int]) -> bool:
-    """Whether a word may be shown in a chat."""
     channel, chat = where
     if chat == GROUPS[channel]:
         return one.seat.chat == chat

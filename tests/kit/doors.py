@@ -92,7 +92,6 @@ class House:
     client: httpx.AsyncClient
 
     async def key(self, label: str = "laptop", *, author: str = "7") -> str:
-        """A new key of this person's."""
         (told,) = await self.world.say(f"/keys make {label}", author=author)
         found = re.search(r"^rk_\S+$", told, re.MULTILINE)
         assert found is not None, told
@@ -116,13 +115,11 @@ class House:
 
 
 def content(answer: httpx.Response) -> str:
-    """The words of a chat completion."""
     assert answer.status_code == 200, answer.text
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
 def events(text: str) -> list[Any]:
-    """The events of a stream."""
     return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
 
 

@@ -38,7 +38,6 @@ class Clock:
         return 0 <= self.at - moment < 1_000
 
     def set(self, at: int) -> None:
-        """The next reading says `at`."""
         self.at = at - 1
 
     def move(self, *, days: float = 0, minutes: float = 0) -> None:

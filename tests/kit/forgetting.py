@@ -13,7 +13,7 @@ from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import Receipt
 from memory.forgetting.plan import How
 from memory.service import Service
-from tests.kit import postgres
+from tests.kit import postgres, stalls
 from tests.kit.stores import on_postgres
 from tests.kit.talk import received
 
@@ -51,6 +51,7 @@ def held_by_backups(language: Language, *, days: int) -> str:
     return Texts(language)("privacy.backups_server" if on_postgres() else "privacy.backups", days=days)
 
 
+@stalls.apart()
 def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
     """How often anything of `needles` stands in the files of a store, by file."""
     found = {}
@@ -60,6 +61,13 @@ def traces(path: Path, needles: Sequence[str]) -> dict[str, int]:
         if hits:
             found[file.name] = hits
     return found
+
+
+@stalls.apart()
+def standing(files: Sequence[Path], words: Sequence[str]) -> list[str]:
+    """Returns those of the words that one of the files holds."""
+    held = b"".join(file.read_bytes() for file in files if file.exists())
+    return [word for word in words if word.encode() in held]
 
 
 def files_of(path: Path) -> list[Path]:

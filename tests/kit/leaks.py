@@ -100,7 +100,6 @@ class Scene:
         self.imports: list[str] = []
 
     async def play(self, op: Op) -> list[str]:
-        """Do something, then have somebody read; returns what was wrong."""
         rng = random.Random(op.number)
         self.tally.operations[op.name] += 1
         faults = await OPERATIONS[op.name](self, rng)
@@ -468,7 +467,6 @@ class Scene:
         return taken
 
     def selves(self, spot: Spot) -> set[str]:
-        """The accounts of who is at a spot."""
         person = self.world.person_of[spot.person]
         return {name for name, one in self.world.person_of.items() if one == person}
 
@@ -518,31 +516,13 @@ class Scene:
 Operation: TypeAlias = Callable[[Scene, random.Random], Awaitable[list[str]]]
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
-    "tell": Scene.tell,
-    "agree": Scene.agree,
-    "have kept": Scene.have_kept,
-    "say for an agent": Scene.say_for_agent,
-    "reflect": Scene.reflect,
-    "bring in": Scene.bring,
-    "take out": Scene.take_out,
-    "correct": Scene.correct,
-    "pin": Scene.pin,
-    "meddle": Scene.meddle,
-    "forget one": Scene.forget_one,
-    "forget": Scene.forget,
-    "forget as admin": Scene.forget_as_admin,
-    "edit": Scene.edit,
-    "delete": Scene.delete,
-    "undo": Scene.undo,
-    "link": Scene.link,
-    "guess": Scene.guess,
-    "unlink": Scene.unlink,
-    "opt out or in": Scene.opt,
-    "learning off or on": Scene.switch,
-    "new window": Scene.start_window,
-    "wait": Scene.wait,
-    "restart": Scene.restart,
-}
+    "tell": Scene.tell, "agree": Scene.agree, "have kept": Scene.have_kept, "say for an agent": Scene.say_for_agent,
+    "reflect": Scene.reflect, "bring in": Scene.bring, "take out": Scene.take_out, "correct": Scene.correct,
+    "pin": Scene.pin, "meddle": Scene.meddle, "forget one": Scene.forget_one, "forget": Scene.forget,
+    "forget as admin": Scene.forget_as_admin, "edit": Scene.edit, "delete": Scene.delete, "undo": Scene.undo,
+    "link": Scene.link, "guess": Scene.guess, "unlink": Scene.unlink, "opt out or in": Scene.opt,
+    "learning off or on": Scene.switch, "new window": Scene.start_window, "wait": Scene.wait, "restart": Scene.restart,
+}  # fmt: skip
 #: How often each is done for each time another is; telling goes first, or there would be nothing to take back.
 _OFTEN: Final[Mapping[str, float]] = {
     "tell": 8, "have kept": 3, "forget": 3, "correct": 2, "link": 2, "reflect": 2, "agree": 2, "restart": 0.3, "guess": 0.3, "wait": 0.5,
@@ -555,7 +535,6 @@ def world_canary(world: World, kind: str, post: Post) -> Canary:
 
 
 def drawn(rng: random.Random, count: int) -> list[Op]:
-    """A run of operations."""
     names = list(OPERATIONS)
     chosen = rng.choices(names, [_OFTEN.get(name, 1.0) for name in names], k=count)
     return [Op(name=name, number=rng.getrandbits(48)) for name in chosen]
@@ -625,7 +604,6 @@ def told(leak: Leak) -> str:
 
 
 def figures(tally: Tally) -> str:
-    """Returns what was tried, in a few lines."""
     lines = [
         f"{sum(tally.operations.values())} operations: {_counted(tally.operations)}",
         f"{sum(tally.reads.values())} readings: {_counted(tally.reads)}",
@@ -663,7 +641,6 @@ async def _all(operations: int, seed: int) -> tuple[bool, str]:
 
 
 def spoken(talked: Talked) -> str:
-    """Returns what was typed, in a few lines."""
     return "\n".join(
         [
             f"{sum(talked.typed.values())} times typed: {_counted(talked.typed)}",

@@ -30,15 +30,8 @@ ADA, BOB, CLUB = "5", "7", "-9"
 
 #: The faults of a request to the platform. "unknown" and "bug" may come before it has shown anything or after.
 SENDS = (
-    "later",
-    "refused",
-    "unknown before",
-    "unknown after",
-    "bug before",
-    "bug after",
-    "death before",
-    "death after",
-)
+    "later", "refused", "unknown before", "unknown after", "bug before", "bug after", "death before", "death after",
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -176,11 +169,9 @@ class Lives(Faults):
         self._last_commit = last_commit
 
     def die_after(self, commits: int) -> None:
-        """Have the process end right after so many more commits."""
         self._last_commit = self.commits + commits
 
     def live(self) -> None:
-        """Have nothing happen to the process."""
         self._last_commit = None
 
     def committed(self, nth: int, done: Any) -> None:

@@ -48,7 +48,6 @@ async def prepared(answer: Answer, request: ModelRequest) -> str | dict[str, Any
 
 
 def answered(answer: str | dict[str, Any], *, tokens: int = 100, written: int = 1) -> ModelAnswer:
-    """An answer for which so many tokens were read and written."""
     text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     spent = Spent(model="scripted", input_tokens=tokens, output_tokens=written, cached_tokens=0, estimated=False)
     return ModelAnswer(text=text, spent=spent)

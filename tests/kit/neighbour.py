@@ -39,7 +39,6 @@ def show(tx: Transaction) -> None:
 
 @asynccontextmanager
 async def neighbour(url: str, path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Runs the process, which is ready then."""
     running = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.kit.neighbour", url, str(path), stdin=PIPE, stdout=PIPE
     )

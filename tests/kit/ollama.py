@@ -47,7 +47,6 @@ class FakeOllama:
 
 @asynccontextmanager
 async def running(ollama: FakeOllama) -> AsyncIterator[FakeOllama]:
-    """Serves it on a free port; `address` is then host:port."""
     app = web.Application()
     app.router.add_get("/api/tags", ollama.tags)
     app.router.add_get("/api/ps", ollama.running)

@@ -69,8 +69,6 @@ class Wall(Channel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
-    """A running pipeline."""
-
     router: Router
     store: Store
     memory: Service
@@ -83,18 +81,11 @@ class World:
         """Returns a message of `author`, in private or in the group `chat` where that is given."""
         wall, number = self.walls[channel], str(next(_numbers))
         fields: dict[str, Any] = {
-            "channel": channel,
-            "platform": wall.platform,
-            "bot_id": channel,
-            "update_key": number,
+            "channel": channel, "platform": wall.platform, "bot_id": channel, "update_key": number,
             "chat_kind": "group" if "chat" in more else "private",
-            "chat": author or "1",
-            "author_id": author,
-            "author_name": f"N{author[:40]}",
-            "message_id": number,
-            "text": text,
-            "sent_at": self.clock(),
-        }
+            "chat": author or "1", "author_id": author, "author_name": f"N{author[:40]}", "message_id": number,
+            "text": text, "sent_at": self.clock(),
+        }  # fmt: skip
         return Inbound(**(fields | more))
 
     async def hear(self, inbound: Inbound) -> Sequence[Outbound]:
@@ -106,12 +97,10 @@ class World:
         return wall.sent[before:]
 
     async def say(self, text: str = "", *, author: str, channel: str = "telegram", **more: Any) -> list[str]:
-        """Says something; returns the texts that are shown after it."""
         heard = await self.hear(self.inbound(text, author=author, channel=channel, **more))
         return [outbound.text for outbound in heard]
 
     async def ids(self) -> dict[str, str]:
-        """Every fact's id in the store by what it says."""
         rows = await self.rows("select short_id, value from memories where kind = 'fact'")
         return {value: short_id for short_id, value in rows}
 
@@ -200,7 +189,6 @@ def _site(
     router: Router,
     clock: Clock,
 ) -> Site:
-    """The web page of the first agent."""
     first = next(iter(agents))
     (folder / "config.yaml").write_text("web: {enabled: true}\nembedding: {provider: none}\n")
     (folder / "agents").mkdir()

@@ -80,7 +80,6 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The file in which the server says what happens to it."""
         return self._folder / "log"
 
     @property
@@ -104,7 +103,6 @@ class Server:
         wait_until(lambda: self._run("pg_isready", "-q", "-h", self._folder, check=False) == 0)
 
     def database(self, name: str) -> str:
-        """Makes a database for a store, and returns its address."""
         import psycopg
 
         with psycopg.connect(f"{superuser(self.address)} dbname=postgres", autocommit=True) as connection:
@@ -122,7 +120,6 @@ class Server:
         return self._folder
 
     def kill(self) -> None:
-        """Ends all processes of the server at once with SIGKILL."""
         assert self._process is not None
         main = self._process.pid
         # A server that sees one of its processes die recovers without the others noticing much.
@@ -249,7 +246,6 @@ async def tried(path: Path, statement: str, *, times: int = 1) -> None:
 
 
 def is_installed() -> bool:
-    """Returns whether the driver and the server are installed."""
     return find_spec("pgserver") is not None and find_spec("psycopg") is not None
 
 

@@ -73,7 +73,6 @@ def in_private(spot: Spot) -> Spot:
 
 @asynccontextmanager
 async def program(world: World, spot: Spot) -> AsyncIterator[Program]:
-    """A program to which the person at a spot has just given a key, while the block runs."""
     made = await world.do(in_private(spot), lambda edits: edits.keys.make("a program", KEY_SCOPES))
     assert made is not None
     key, secret = made

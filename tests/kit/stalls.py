@@ -1,13 +1,15 @@
 """The tests' guard of the event loop: no test's loop may stand for long at a stretch.
 
-A test whose own code computes in the loop is marked `stands("why")`.
+What the tests' kit computes in the loop itself is left out (`apart`). A test whose own code computes in the loop is
+marked `stands("why")`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from gateway.ops.stalls import Stall, Stalls, WatchedLoop
@@ -17,7 +19,6 @@ T = TypeVar("T")
 #: Seconds of the loop thread's processor time that a round of the loop may take. What others do on the machine hardly
 #: counts, and the program logs from 0.1 s.
 LIMIT: Final = 0.25
-
 
 #: The stalls of the loops of this process that no test has answered for yet.
 noted: Final = list[Stall]()
@@ -35,6 +36,25 @@ class TestLoop(WatchedLoop):
 
     def time(self) -> float:
         return super().time() + self.leapt
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        self._watch.end_round()
+        try:
+            yield
+        finally:
+            self._watch.begin_round()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Leaves out what the block computes in the loop: it is the tests' own work. Also a decorator of functions."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, TestLoop):
+        with loop.uncounted():
+            yield
+    else:
+        yield
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -90,7 +90,6 @@ def remembering(memory: Service, **of: Any) -> Agents:
 
 
 async def profile_of(memory: Service, context: Context) -> list[Memory]:
-    """Returns the slots of the profile that is read in a context."""
     return [slot.memory for slot in await memory.browse.profile(context)]
 
 

@@ -53,7 +53,6 @@ def group(
 
 
 async def received(memory: Service, session_key: str, payload: str = "{}") -> int:
-    """The inbox row of something that came in just now."""
     inbox_id = await memory.mailbox.receive(
         platform=session_key.partition(":")[0],
         bot_id="local",
@@ -140,7 +139,6 @@ async def learn(memory: Service, turn: Turn) -> None:
 
 
 async def act(memory: Service, context: Context, do: Callable[[Edits], T]) -> T:
-    """Edit memory as a command would, and give what it returned."""
     returned: list[T] = []
 
     def done(edits: Edits) -> Sequence[Part]:
@@ -168,7 +166,6 @@ async def live(memory: Service, context: Context) -> list[str]:
 
 
 async def known(memory: Service, context: Context, query: str) -> list[Memory]:
-    """The memories among what is found, without the messages they come from."""
     hits = await memory.browse.search(context, query, limit=32)
     return [hit.memory for hit in hits if hit.memory is not None]
 

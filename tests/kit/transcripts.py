@@ -24,6 +24,7 @@ from gateway.config.loading import load
 from gateway.config.pace import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import CATALOGUE
+from tests.kit import stalls
 from tests.kit.patience import until
 from tests.platforms import discord as discords
 from tests.platforms import telegram as telegrams
@@ -130,6 +131,7 @@ async def learned(platform: telegrams.Control | discords.Control, times: int) ->
     await platform.wait(idle=0.3)
 
 
+@stalls.apart()
 def known(text: str) -> str:
     """A text with what differs from run to run, or is said in many places, by its name."""
     numbers = {found: f"m_{number}" for number, found in enumerate(dict.fromkeys(_MEMORY.findall(text)), start=1)}

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from memory.forgetting.forgetting import Receipt
 from memory.store.database import Reader
+from tests.kit import stalls
 
 Row: TypeAlias = Mapping[str, Any]
 Key: TypeAlias = tuple[str, Any]
@@ -51,7 +52,6 @@ class Stock:
 
 
 def stock(reader: Reader) -> Stock:
-    """All there is now."""
     rows: dict[Key, Row] = {}
     for table in reader.all("select name from sqlite_master where type = 'table' order by name"):
         name = table["name"]
@@ -66,6 +66,7 @@ def stock(reader: Reader) -> Stock:
     return Stock(rows=rows, whose=_whose(reader, rows), derived=derived)
 
 
+@stalls.apart()
 def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str = "") -> list[str]:
     """Returns the changes in others' rows when those with the user ids `selves` had something forgotten.
 
@@ -85,6 +86,7 @@ def damage(before: Stock, after: Stock, *, selves: Collection[str], may_all: str
     return faults
 
 
+@stalls.apart()
 def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[str]:
     """Returns the rows that forgetting has written where it has nothing to write."""
     owned = {f"person:{one}" for one in selves}
@@ -95,6 +97,7 @@ def appeared(before: Stock, after: Stock, *, selves: Collection[str]) -> list[st
     ]
 
 
+@stalls.apart()
 def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
     """Returns where a receipt tells anything else than the difference of the tables."""
     # Nobody but the bot knows of a profile as a memory: it is filled anew from what stays.
@@ -113,24 +116,17 @@ def miscounted(before: Stock, after: Stock, receipt: Receipt) -> list[str]:
     }
     files = before.of("attachments").keys() - after.of("attachments").keys()
     real = {
-        "memories": len(gone),
-        "messages": len(sources),
-        "replies": len(blanked) - len(sources),
-        "files": len(files),
+        "memories": len(gone), "messages": len(sources), "replies": len(blanked) - len(sources), "files": len(files),
         "keep_source": len(orphaned),
-    }
+    }  # fmt: skip
     told = {
-        "memories": receipt.memories + receipt.derived,
-        "messages": receipt.messages,
-        "replies": receipt.replies,
-        "files": receipt.files,
-        "keep_source": receipt.keep_source,
-    }
+        "memories": receipt.memories + receipt.derived, "messages": receipt.messages, "replies": receipt.replies,
+        "files": receipt.files, "keep_source": receipt.keep_source,
+    }  # fmt: skip
     return [] if real == told else [f"receipt tells {told} of {real}"]
 
 
 def texts(reader: Reader) -> str:
-    """Every text of a store that is not only an index, in one."""
     return json.dumps([list(row.values()) for row in stock(reader).rows.values()], default=repr)
 
 

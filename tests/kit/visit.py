@@ -45,8 +45,6 @@ _BUTTON = re.compile(r'name="key" value="([^"]+)">.*?<button name="data" value="
 
 
 class Guest:
-    """One browser."""
-
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
         self._nth = 0
@@ -108,7 +106,6 @@ class Page:
         self._clients: list[httpx.AsyncClient] = []
 
     def guest(self, **headers: str) -> Guest:
-        """A browser that is not signed in."""
         client = httpx.AsyncClient(base_url=self.url, trust_env=False, timeout=SECONDS, headers=headers)
         self._clients.append(client)
         return Guest(client)
@@ -159,7 +156,6 @@ async def paged(folder: Path, *, port: int, served: Served | None = None) -> Asy
 
 
 def words(html: str) -> str:
-    """The words of a page, each run of spaces as one."""
     bare = re.sub(r"<(head|script|style)\b.*?</\1>|<[^>]*>", " ", html, flags=re.DOTALL)
     return " ".join(unescape(bare).split())
 

@@ -71,8 +71,6 @@ class WithoutFirstWall(PostgresDatabase):
 
 
 class WithoutWalls(WithoutFirstWall):
-    """The same store, where the server does not hear of any scope either."""
-
     told = False
 
 

@@ -29,6 +29,7 @@ from memory.scope import Scope
 from memory.store import memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.transfer.homes import Owner
+from tests.kit import stalls
 from tests.kit.canaries import ALL, Canary, Spot, World, house
 from tests.kit.programs import as_tools, by_recall, in_private, over_http
 from tests.kit.stores import AGENTS, remembering
@@ -79,7 +80,6 @@ class Way:
 
 
 async def tried(world: World, name: str, spot: Spot) -> Tried:
-    """Go a way at a spot."""
     way = WAYS[name]
     given = await way.read(world, spot)
     found = words_in(given)
@@ -97,6 +97,7 @@ async def faults(world: World, name: str, spot: Spot) -> list[str]:
     return (await tried(world, name, spot)).faults
 
 
+@stalls.apart()
 def words_in(given: object) -> set[str]:
     """The canaries that something holds, however deep."""
     return {*_WORD.findall(repr(given).casefold())}

@@ -66,7 +66,6 @@ class Site:
 
 @asynccontextmanager
 async def site(tls: ssl.SSLContext | None = None) -> AsyncIterator[Site]:
-    """A server at a free port of this machine."""
     made = Site()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -39,7 +39,6 @@ class Scripted:
         self.url = ""
 
     def methods(self, method: str) -> list[JSON]:
-        """Returns the messages of this method."""
         return [message for message in self.seen if message.get("method") == method]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -72,7 +71,6 @@ class Scripted:
 
 
 def text(*texts: str) -> JSON:
-    """Returns a result with these texts."""
     return {"content": [{"type": "text", "text": one} for one in texts]}
 
 
@@ -82,7 +80,6 @@ def replied(message: JSON, result: JSON) -> JSON:
 
 
 def event(message: JSON) -> bytes:
-    """Returns an event of a stream."""
     return b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n"
 
 

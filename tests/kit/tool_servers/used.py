@@ -14,8 +14,6 @@ from tests.kit.patience import SECONDS
 
 
 class Monotonic:
-    """A clock that stands until it is moved."""
-
     def __init__(self) -> None:
         self.at = 100.0
 

@@ -206,8 +206,6 @@ PAST = (
 
 
 async def asked(model: ScriptedModel, *, context: int = 100_000, refused: bool = False, **more: Any) -> agent.Reply:
-    """Returns the reply to a conversation whose past is left out of a bare request, and halved in a small one."""
-
     def prompted(
         room: int, traffic: Sequence[ChatMessage], tools: Sequence[ToolSpec], *, bare: bool = False
     ) -> Request:
@@ -263,13 +261,10 @@ async def test_a_refused_request_is_asked_again_with_less(
 @pytest.mark.parametrize(
     ("error", "context", "refused"),
     [
-        (ODD, 100_000, False),
-        (ModelRefused("unknown model"), 200, True),
-        (ModelAuth("no key"), 200, True),
-        (ModelUnpaid("no credit"), 200, True),
-        (ModelUnavailable("down"), 200, True),
+        (ODD, 100_000, False), (ModelRefused("unknown model"), 200, True), (ModelAuth("no key"), 200, True),
+        (ModelUnpaid("no credit"), 200, True), (ModelUnavailable("down"), 200, True),
     ],
-)
+)  # fmt: skip
 async def test_what_less_would_not_mend_is_told_at_once(error: ModelError, context: int, refused: bool) -> None:
     """Each try takes the person's time, and somebody's money."""
     model = ScriptedModel(error)

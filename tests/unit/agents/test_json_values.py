@@ -19,7 +19,6 @@ JSON = st.recursive(
 
 
 def counted(value: object) -> int:
-    """Returns how many values there are in a value of JSON, itself counted."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(counted, inside))
 

@@ -18,7 +18,6 @@ def spec(**options: Any) -> AgentSpec:
 
 
 def refusals(**options: Any) -> list[tuple[tuple[int | str, ...], str]]:
-    """Where and why the options are refused."""
     with pytest.raises(ValidationError) as caught:
         spec(**options)
     return [(detail["loc"], detail["type"]) for detail in caught.value.errors()]
@@ -117,13 +116,10 @@ def test_openai_needs_a_model_and_offline_does_not() -> None:
 @each_row(
     "address",
     [
-        "http://localhost:11434/v1",
-        "http://[::1]:8080",
-        "http://my_box:1/v1",
-        "https://llm.example.org/a/b",
+        "http://localhost:11434/v1", "http://[::1]:8080", "http://my_box:1/v1", "https://llm.example.org/a/b",
         "http://10.0.0.2",
     ],
-)
+)  # fmt: skip
 def test_server_address_may_be_anywhere(address: str) -> None:
     """People run models on their own machines, in containers and beside the cloud."""
     assert ModelSpec.model_validate(openai(base_url=address + "/")).base_url == address
@@ -132,24 +128,11 @@ def test_server_address_may_be_anywhere(address: str) -> None:
 @each_row(
     "address",
     [
-        "",
-        "localhost:11434",
-        "ftp://host/v1",
-        "file:///etc/passwd",
-        "http://",
-        "http:///v1",
-        "http://host:99999",
-        "http://host:0",
-        "http://host:x",
-        "http://[::1",
-        "http://[zz]",
-        "http://a b/",
-        "http://host/\nX: y",
-        "https://user:secret@host/v1",
-        "https://host/v1?key=x",
-        "https://host/v1#x",
+        "", "localhost:11434", "ftp://host/v1", "file:///etc/passwd", "http://", "http:///v1", "http://host:99999",
+        "http://host:0", "http://host:x", "http://[::1", "http://[zz]", "http://a b/", "http://host/\nX: y",
+        "https://user:secret@host/v1", "https://host/v1?key=x", "https://host/v1#x",
     ],
-)
+)  # fmt: skip
 def test_server_address_must_be_plain(address: str) -> None:
     """An odd address would send the key somewhere else, or show it in logs."""
     ((place, _),) = refusals(models=[openai(base_url=address)])
@@ -173,16 +156,10 @@ def test_key_is_not_shown() -> None:
 @each_row(
     ("timezone", "example"),
     [
-        ("Europe/Lisbonn", "Europe/Lisbon"),
-        ("europe/paris ", "Europe/Paris"),
-        ("New York", None),
-        ("Europe", None),
-        ("../../etc/passwd", None),
-        ("/etc/passwd", None),
-        ("", None),
-        ("a\x00b", None),
+        ("Europe/Lisbonn", "Europe/Lisbon"), ("europe/paris ", "Europe/Paris"), ("New York", None), ("Europe", None),
+        ("../../etc/passwd", None), ("/etc/passwd", None), ("", None), ("a\x00b", None),
     ],
-)
+)  # fmt: skip
 def test_unknown_timezone_is_refused_with_an_example(timezone: str, example: str | None) -> None:
     """Folders, paths and typing errors of the list end in four different exceptions otherwise."""
     with pytest.raises(ValidationError) as caught:

@@ -26,18 +26,15 @@ def replayable(dataset: Dataset) -> recording.Recording:
 
 def conversation(**changes: Any) -> dict[str, Any]:
     talk: dict[str, Any] = {
-        "speaker_a": "Ada",
-        "speaker_b": "Ben",
+        "speaker_a": "Ada", "speaker_b": "Ben",
         "session_1_date_time": "1:56 pm on 8 May, 2023",
-        "session_1": [
-            {"speaker": "Ada", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a photo of a cat"},
-            {"speaker": "Ben", "dia_id": "D1:2", "text": "Nice"},
-        ],
+        "session_1": [{"speaker": "Ada", "dia_id": "D1:1", "text": "Look!", "blip_caption": "a photo of a cat"},
+         {"speaker": "Ben", "dia_id": "D1:2", "text": "Nice"}],
         "session_10_date_time": "9:00 am on 1 June, 2023",
         "session_10": [{"speaker": "Cem", "dia_id": "D10:1", "text": "Me too"}],
         "session_2_date_time": "9:00 am on 20 May, 2023",
         "session_2": [{"speaker": "Ada", "dia_id": "D2:1", "text": "Again"}],
-    }
+    }  # fmt: skip
     question = {"question": "What did Ada show?", "evidence": ["D1:1; D2:1", "D9:9"], "category": 1}
     return {"sample_id": "conv-1", "conversation": talk | changes, "qa": [question]}
 
@@ -128,21 +125,15 @@ def test_a_chat_with_an_assistant_is_private_and_one_of_several_people_a_group()
     people = {"u": {"full_name": "User", "role": "user"}, "r": {"full_name": "Robot", "role": "assistant"}}
     said = [
         {
-            "message_id": "1",
-            "create_time": "2025-06-26T00:00:00Z",
-            "sender": "u",
-            "sender_name": "user",
+            "message_id": "1", "create_time": "2025-06-26T00:00:00Z", "sender": "u", "sender_name": "user",
             "content": "a",
         },
         {"message_id": "2", "create_time": "2025-06-26T00:00:30Z", "sender": "r", "sender_name": "bot", "content": "b"},
         {
-            "message_id": "3",
-            "create_time": "2025-06-26T00:01:00Z",
-            "sender": "u",
-            "sender_name": "user",
+            "message_id": "3", "create_time": "2025-06-26T00:01:00Z", "sender": "u", "sender_name": "user",
             "content": " ",
         },
-    ]
+    ]  # fmt: skip
     dataset = evermemos("solo", {"session_meta": {"user_details": people}, "conversation_list": said})
     lines = replayable(dataset).lines
     assert [(line.role, line.chat_kind) for line in lines] == [("user", "private"), ("assistant", "private")]

@@ -38,13 +38,10 @@ def test_there_are_sixty_inputs_by_twelve_ways() -> None:
         ({}, []),
         ({"figures": {"readyz_seconds": 0.3, "grown_mb": 1}}, ["readyz"]),
         ({"figures": {"readyz_seconds": 0.1, "grown_mb": 65}}, ["memory"]),
-        ({"statuses": {500: 1}}, ["5xx"]),
-        ({"statuses": {503: 9, 413: 2}}, []),
-        ({"broken": ["http.crashed"]}, ["log"]),
-        ({"other_seconds": None}, ["others"]),
-        ({"died": True}, ["died"]),
+        ({"statuses": {500: 1}}, ["5xx"]), ({"statuses": {503: 9, 413: 2}}, []),
+        ({"broken": ["http.crashed"]}, ["log"]), ({"other_seconds": None}, ["others"]), ({"died": True}, ["died"]),
     ],
-)
+)  # fmt: skip
 def test_a_missed_aim_is_named(more: dict[str, Any], missed: list[str]) -> None:
     assert tried(**more).missed() == missed
     assert document([tried(**more)], INPUTS[:2])["missed"] == len(missed)

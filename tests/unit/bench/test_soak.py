@@ -34,16 +34,10 @@ def test_some_hours_with_troubles_lose_no_message() -> None:
 @each_row(
     "figures",
     [
-        {"lost": ["t1x1000: hello"]},
-        {"health": "red the wire is cut"},
-        {"mb_per_10000_turns": 1.0},
-        {"files_after": 9},
-        {"sockets": 61},
-        {"tasks_after": 9},
-        {"threads_after": 9},
-        {"threads_left": 1},
+        {"lost": ["t1x1000: hello"]}, {"health": "red the wire is cut"}, {"mb_per_10000_turns": 1.0},
+        {"files_after": 9}, {"sockets": 61}, {"tasks_after": 9}, {"threads_after": 9}, {"threads_left": 1},
     ],
-)
+)  # fmt: skip
 def test_a_gate_can_be_missed(figures: dict[str, Any]) -> None:
     assert soak.missed(WELL) == []
     assert len(soak.missed({**WELL, **figures})) == 1

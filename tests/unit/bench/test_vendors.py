@@ -76,7 +76,6 @@ class Client:
             )
 
     def take(self, answer: JSON) -> None:
-        """Adds an answer with a call, and the tool's result, to the conversation."""
         if self.claude:
             blocks = [block for block in answer["content"] if self.knows or block["type"] != "thinking"]
             used = next(block["id"] for block in blocks if block["type"] == "tool_use")
@@ -93,7 +92,6 @@ class Client:
 
 @asynccontextmanager
 async def clients(*vendors: str, knows: bool) -> AsyncIterator[list[Client]]:
-    """A client at each of these servers."""
     turn = Turn(steps=(asks("now"), says()))
     runs = {}
     for number, vendor in enumerate(vendors):
@@ -159,10 +157,8 @@ TOLD: dict[str, Any] = {"want": "told", "cause": "out of credit"}
 @each_row(
     ("given", "text", "log", "wrong"),
     [
-        ({}, "The answer is WORD.", "", ""),
-        ({}, "I have no result.", "", "did not come"),
-        ({}, "WORD WORD", "", "more than once"),
-        ({}, "MUSE WORD", "", "thoughts"),
+        ({}, "The answer is WORD.", "", ""), ({}, "I have no result.", "", "did not come"),
+        ({}, "WORD WORD", "", "more than once"), ({}, "MUSE WORD", "", "thoughts"),
         ({}, 'WORD {"error": 1}', "", "raw text"),
         (TOLD, "It failed.", "the account is out of credit", ""),
         (TOLD, "It failed.", "something failed", "the log does not name"),
@@ -170,10 +166,9 @@ TOLD: dict[str, Any] = {"want": "told", "cause": "out of credit"}
         (TOLD, " ", "the account is out of credit", "nothing was told"),
         ({"want": "either", "cause": "broke"}, "WORD", "", ""),
         ({"want": "either", "cause": "broke"}, "It failed.", "it broke", ""),
-        ({"has": "cut"}, "WORD", "", "lacks 'cut'"),
-        ({"most": 0}, "WORD", "", "1 requests"),
+        ({"has": "cut"}, "WORD", "", "lacks 'cut'"), ({"most": 0}, "WORD", "", "1 requests"),
     ],
-)
+)  # fmt: skip
 def test_what_counts_as_right(given: dict[str, Any], text: str, log: str, wrong: str) -> None:
     turn = Turn(steps=(), **given)
     run = Run(Case(kind="a test", name="a test", vendors=("vllm",), turns=(turn,)), "ada", {})

@@ -213,17 +213,10 @@ def test_an_answer_reads_well_on_telegram() -> None:
         "Zitat\nmit Code\n\nWort | 字\n-----+---\nja   | 是\n\ndef f():\n    return 1\nUnd a^2 am Ende."
     )
     assert marked(ANSWER) == [
-        ("bold", "Plan für morgen"),
-        ("code", "git pull"),
-        ("text_link", "die Seite"),
-        ("italic", "innen"),
-        ("strikethrough", "zwei"),
-        ("blockquote", "Zitat\nmit Code"),
-        ("code", "Code"),
-        ("pre", "Wort | 字\n-----+---\nja   | 是"),
-        ("pre", "def f():\n    return 1"),
-        ("code", "a^2"),
-    ]
+        ("bold", "Plan für morgen"), ("code", "git pull"), ("text_link", "die Seite"), ("italic", "innen"),
+        ("strikethrough", "zwei"), ("blockquote", "Zitat\nmit Code"), ("code", "Code"),
+        ("pre", "Wort | 字\n-----+---\nja   | 是"), ("pre", "def f():\n    return 1"), ("code", "a^2"),
+    ]  # fmt: skip
     assert [entity.get("language") for entity in entities(chunk) if entity["type"] == "pre"] == [None, "python"]
 
 
@@ -254,13 +247,10 @@ def test_a_style_is_ended_before_code_and_begun_again() -> None:
 @each_row(
     "text",
     [
-        "[x](javascript:alert)",
-        "[x](tg://user?id=7)",
-        "[x](file:///etc)",
-        "[x](docs/a.md)",
+        "[x](javascript:alert)", "[x](tg://user?id=7)", "[x](file:///etc)", "[x](docs/a.md)",
         "![x](data:image/png;base64,AA)",
     ],
-)
+)  # fmt: skip
 def test_other_links_stay_as_they_are_written(text: str) -> None:
     """A link that runs a script or calls a person is not made; `array[i](x)` is no link at all."""
     assert telegram(text) == [Chunk(text=text)]
@@ -281,17 +271,10 @@ def test_links_lead_where_they_say() -> None:
 @each_row(
     "label",
     [
-        "https://bank.example",
-        "**bank.example/login**",
-        "WWW.bank.example",
-        "pay at https://bank.example now",
-        "bank\u2060.example",
-        "ｂａｎｋ.example",
-        "`bank.example`",
-        "https://x@bank.example/",
-        "bank.example:443",
+        "https://bank.example", "**bank.example/login**", "WWW.bank.example", "pay at https://bank.example now",
+        "bank\u2060.example", "ｂａｎｋ.example", "`bank.example`", "https://x@bank.example/", "bank.example:443",
     ],
-)
+)  # fmt: skip
 def test_a_label_that_names_another_host_is_no_link(label: str) -> None:
     """Who reads an address trusts it; where the link leads is shown beside it."""
     for chunk in (*telegram(f"[{label}](https://evil.example/x)"), *discord(f"[{label}](https://evil.example/x)")):

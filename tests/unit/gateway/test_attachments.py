@@ -73,8 +73,6 @@ class Shelf(Channel):
 
 
 class Scribe:
-    """Writes down what it was told to, and keeps what it was given."""
-
     def __init__(self, answer: str | Exception) -> None:
         self._answer = answer
         self.heard: list[tuple[bytes, str, str]] = []
@@ -184,16 +182,12 @@ async def test_what_is_called_a_picture_and_is_none_is_not_shown_as_one() -> Non
         ("win-be.txt", codecs.BOM_UTF16_BE + "Größe 5".encode("utf-16-be"), "Größe 5"),
         ("old.txt", "Ein schöner Tag für Grüße aus Köln.".encode("cp1252"), "Ein schöner Tag für Grüße aus Köln."),
         ("short.txt", "café".encode("cp1252"), "café"),
-        (
-            "cn.txt",
-            "今天天气很好，我们去公园散步。Python 3.11".encode("gbk"),
-            "今天天气很好，我们去公园散步。Python 3.11",
-        ),
+        ("cn.txt", "今天天气很好，我们去公园散步。Python 3.11".encode("gbk"), "今天天气很好，我们去公园散步。Python 3.11"),
         ("jp.txt", "私は猫が好きです。".encode("cp932"), "私は猫が好きです。"),
         ("bare.txt", "Größe 5".encode("utf-16-le"), "Größe 5"),
         ("build.log", b"\x1b[32mok\x1b[0m all of 120 tests passed in 3 s, none skipped", None),
     ],
-)
+)  # fmt: skip
 async def test_a_text_is_read_whatever_it_is_called(name: str, data: bytes, text: str | None) -> None:
     """People send notes, source code and logs with any ending, from systems of any age."""
     one = await understood(data, file(name))
@@ -334,12 +328,9 @@ async def test_what_cannot_be_understood_is_not_fetched() -> None:
     """Bytes nobody will look at cost time and money."""
     shelf = Shelf({})
     things = (
-        Attachment(kind="other", name="sticker 😀"),
-        file("film.mp4", kind="video"),
-        file("big.txt", size=20_000_001),
-        Attachment(kind="file", name="gone.txt"),
-        file("v", kind="audio", spoken=True),
-    )
+        Attachment(kind="other", name="sticker 😀"), file("film.mp4", kind="video"), file("big.txt", size=20_000_001),
+        Attachment(kind="file", name="gone.txt"), file("v", kind="audio", spoken=True),
+    )  # fmt: skip
     every = await reader().understand(shelf, came(*things))
     assert [one.why for one in every] == ["", "no_reader", "too_large", "unreachable", "no_transcriber"]
     assert [(one.kind, one.name) for one in every] == [(thing.kind, thing.name) for thing in things]
@@ -411,11 +402,8 @@ async def test_listening_has_a_time_of_its_own_once_for_all_of_a_message() -> No
     patient = reader(fetch_seconds=SECONDS * 0.7, transcribe=slow, transcribe_seconds=SECONDS * 0.9)
     every = await patient.understand(shelf, came(*voices, file("a")))
     assert [(one.state, one.why) for one in every] == [
-        ("spoken", ""),
-        ("named", "not_transcribed"),
-        ("named", "not_transcribed"),
-        ("text", ""),
-    ]
+        ("spoken", ""), ("named", "not_transcribed"), ("named", "not_transcribed"), ("text", ""),
+    ]  # fmt: skip
     assert heard[:2] == ["v1", "v2"]
 
 

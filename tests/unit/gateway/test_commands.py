@@ -19,20 +19,12 @@ from tests.kit.tables import each_row
     [
         ("/help", ("help", "")),
         ("  /Memory  search  tea ", ("memory", "search  tea")),
-        ("/forget m_abc", ("forget", "m_abc")),
-        ("/forget@other_bot m_abc", None),
-        ("/remember a\nb", ("remember", "a\nb")),
-        ("/usr/bin/python is broken", None),
-        ("what does /help do?", None),
-        ("/", None),
-        ("//", None),
-        ("", None),
-        ("/start CDFG-2345", ("start", "")),
-        ("/pair cdfg 2345", ("start", "")),
-        ("CDFG-2345", None),
-        ("2345 6789", None),
+        ("/forget m_abc", ("forget", "m_abc")), ("/forget@other_bot m_abc", None),
+        ("/remember a\nb", ("remember", "a\nb")), ("/usr/bin/python is broken", None), ("what does /help do?", None),
+        ("/", None), ("//", None), ("", None), ("/start CDFG-2345", ("start", "")), ("/pair cdfg 2345", ("start", "")),
+        ("CDFG-2345", None), ("2345 6789", None),
     ],
-)
+)  # fmt: skip
 def test_a_command_is_a_slash_and_a_word_at_the_start(text: str, parsed: tuple[str, str] | None) -> None:
     """A path or a slash in a sentence is ordinary talk."""
     assert table.parse(text) == parsed
@@ -98,12 +90,8 @@ def test_who_is_offered_a_command_and_who_sees_its_answer() -> None:
     }  # fmt: skip
     assert {spec.name for spec in specs if spec.forms} == {"remember", "correct", "memory"}
     assert {(spec.name, option.name) for spec in specs for option in spec.options if option.suggests} == {
-        ("help", "command"),
-        ("memory", "rest"),
-        ("profile", "value"),
-        ("correct", "id"),
-        ("forget", "what"),
-    }
+        ("help", "command"), ("memory", "rest"), ("profile", "value"), ("correct", "id"), ("forget", "what"),
+    }  # fmt: skip
 
 
 @each_row("spec", table.specs("en"))

@@ -34,19 +34,11 @@ RULES = {
 #: One message for each command that only admins have, such that it would change or tell something. {memory} is Bob's.
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "allow": (f"/allow {STRANGER}", "/allow here", "/allow"),
-    "block": (f"/block {BOB}",),
-    "pair": ("/pair",),
-    "dead": ("/dead", "/dead purge"),
-    "admin": (
-        f"/admin memory {BOB} list",
-        f"/admin memory {BOB} show {{memory}}",
-        f"/admin memory {BOB} forget {{memory}}",
-    ),
-    "agents": ("/agents",),
-    "jobs": ("/jobs", "/jobs run decay"),
-    "backup": ("/backup",),
-    "reload": ("/reload",),
-}
+    "block": (f"/block {BOB}",), "pair": ("/pair",), "dead": ("/dead", "/dead purge"),
+    "admin": (f"/admin memory {BOB} list", f"/admin memory {BOB} show {{memory}}",
+     f"/admin memory {BOB} forget {{memory}}"),
+    "agents": ("/agents",), "jobs": ("/jobs", "/jobs run decay"), "backup": ("/backup",), "reload": ("/reload",),
+}  # fmt: skip
 #: The acts of the person concerned alone, with Bob's memories and the number of the question that Bob is asked.
 PERSONAL = (
     "/forget {memory}", "/forget {said}", "/correct {memory} coffee", "/correct {said} draughts", "/memory show {memory}",

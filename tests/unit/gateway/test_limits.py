@@ -13,8 +13,6 @@ BEN = ("telegram", "2")
 
 
 class Seconds:
-    """A clock that stands still until it is moved."""
-
     def __init__(self, at: float = 0.0) -> None:
         self.at = at
 

@@ -36,7 +36,6 @@ WIDE = [ZH, JA, KO, DE, RU, "Hello\nworld\n", "你好\n世界\n一二三"]
 
 @each_row(("text", "encoding"), OLD)
 def test_a_text_in_an_older_encoding_is_read_as_what_it_is(text: str, encoding: str) -> None:
-    """Alone, as lines of a file, and among lines in plain letters."""
     for whole in (text, f"{text}\r\n" * 50, f"name,city\r\nAda,Lisbon\r\n{text}\r\n12,34\r\n"):
         assert decoded(whole.encode(encoding), chars=10_000) == whole
 

@@ -49,15 +49,11 @@ def test_any_text_is_judged(text: str) -> None:
 @each_row(
     "text",
     [
-        "my locker code is 3391, dont save that",
-        "Don't keep this: I am moving out",
-        "mein Spind hat 3391, bitte nicht speichern",
-        "el pin es 3391, no lo guardes",
-        "le code est 3391, ne le garde pas",
-        "我的柜子是3391，别记住",
-        "ロッカーは3391です。覚えないで",
+        "my locker code is 3391, dont save that", "Don't keep this: I am moving out",
+        "mein Spind hat 3391, bitte nicht speichern", "el pin es 3391, no lo guardes",
+        "le code est 3391, ne le garde pas", "我的柜子是3391，别记住", "ロッカーは3391です。覚えないで",
     ],
-)
+)  # fmt: skip
 def test_a_message_that_asks_not_to_be_kept_is_a_request_without_a_model(text: str) -> None:
     """It says something and takes it back at once; a model answers what it says."""
     assert requested(text, modelless=True) == PlainRequest("unkept")

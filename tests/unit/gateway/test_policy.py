@@ -89,7 +89,6 @@ def in_group(author: str, text: str = "hello", *, chat: str = CLUB, **more: Any)
 
 
 def in_server(author: str, text: str = "hello", *, server: Any = SERVER, **more: Any) -> Inbound:
-    """On a channel of a server."""
     return in_group(author, text, chat=CHANNEL, **{"channel": "discord", "server": server, **more})
 
 
@@ -180,21 +179,12 @@ async def test_the_named_ones_do_pass(text: str) -> None:
 @each_row(
     "more",
     [
-        {"forwarded": True},
-        {"edited": True},
-        {"forwarded": True, "edited": True},
-        {"author_id": ""},
-        {"author_id": "", "author_name": ADMIN},
-        {"channel": "telegram2"},
-        {"channel": "empty"},
-        {"channel": "console"},
-        {"channel": "telegra"},
-        {"channel": "telegram "},
-        {"channel": ""},
-        {"channel": "Telegram"},
+        {"forwarded": True}, {"edited": True}, {"forwarded": True, "edited": True}, {"author_id": ""},
+        {"author_id": "", "author_name": ADMIN}, {"channel": "telegram2"}, {"channel": "empty"}, {"channel": "console"},
+        {"channel": "telegra"}, {"channel": "telegram "}, {"channel": ""}, {"channel": "Telegram"},
         {"channel": "telegram", "platform": "telegram", "author_id": "87654321"},
     ],
-)
+)  # fmt: skip
 @each_row("text", TEXTS)
 def test_an_admin_is_none_anonymously_by_others_words_later_or_elsewhere(text: str, more: dict[str, Any]) -> None:
     """Rights are those of a fresh message, by that person, on that channel."""

@@ -17,31 +17,14 @@ QUESTION = Question(id=17, purpose="forget", payload="{}", choices=("yes", "no")
 @each_row(
     ("typed", "taken"),
     [
-        ("yes", "yes"),
-        ("Yes!", "yes"),
-        ("y", "yes"),
-        ("是的", "yes"),
-        ("no", "no"),
-        ("不要", "no"),
-        ("maybe", questions.UNCLEAR),
-        ("2", "no"),
-        ("也许", questions.UNCLEAR),
-        ("I am not sure yet", None),
-        ("yes please", "yes"),
-        ("Sí, por favor", "yes"),
-        ("ja, bitte!", "yes"),
-        ("Oui, merci", "yes"),
-        ("はい、お願いします", "yes"),
-        ("好的", "yes"),
-        ("no, gracias", "no"),
-        ("nein danke", "no"),
-        ("Non merci", "no"),
-        ("いいえ。", "no"),
-        ("ja, aber erst morgen", questions.UNCLEAR),
-        ("please", None),
+        ("yes", "yes"), ("Yes!", "yes"), ("y", "yes"), ("是的", "yes"), ("no", "no"), ("不要", "no"),
+        ("maybe", questions.UNCLEAR), ("2", "no"), ("也许", questions.UNCLEAR), ("I am not sure yet", None),
+        ("yes please", "yes"), ("Sí, por favor", "yes"), ("ja, bitte!", "yes"), ("Oui, merci", "yes"),
+        ("はい、お願いします", "yes"), ("好的", "yes"), ("no, gracias", "no"), ("nein danke", "no"), ("Non merci", "no"),
+        ("いいえ。", "no"), ("ja, aber erst morgen", questions.UNCLEAR), ("please", None),
         ("yes please do it later", questions.UNCLEAR),
     ],
-)
+)  # fmt: skip
 def test_only_a_plain_answer_answers_a_question(typed: str, taken: str | None) -> None:
     assert questions.typed(QUESTION, typed) == taken
 

@@ -23,16 +23,10 @@ HALF_HOUR = 30 * 60_000
 NIGHT = tuple(
     ScheduledJob(name=f"{at} {weekday}", at=at, weekday=weekday)
     for at, weekday in (
-        (time(0, 0), None),
-        (time(0, 30), None),
-        (time(1, 30), None),
-        (time(2, 30), None),
-        (time(3, 0), None),
-        (time(23, 30), None),
-        (time(2, 30), 6),
-        (time(0, 15), 0),
+        (time(0, 0), None), (time(0, 30), None), (time(1, 30), None), (time(2, 30), None), (time(3, 0), None),
+        (time(23, 30), None), (time(2, 30), 6), (time(0, 15), 0),
     )
-)
+)  # fmt: skip
 
 
 def ms(moment: datetime) -> int:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,6 @@ def stall(seconds: float, *, processor: float | None = None, place: str = "gatew
 
 
 class Moments:
-    """A clock that is moved by hand."""
-
     now = 0.0
 
     def __call__(self) -> float:
@@ -155,7 +154,6 @@ def test_the_longest_of_the_last_minutes_is_kept_and_the_rest_counted() -> None:
 
 
 def test_a_place_is_logged_once_a_minute() -> None:
-    """Somebody who has found a slow place must not fill the disk with its lines."""
     clock = Moments()
     stalls = Stalls(monotonic=clock)
     with capture_logs() as logs:
@@ -201,6 +199,23 @@ def test_the_tests_guard_reads_the_logs_of_programs(line: str) -> None:
     guard.check_log(line.replace("0.3", "0.2"))
     with pytest.raises(AssertionError, match="stood"):
         guard.check_log(f"a line\n{line}\n")
+
+
+def test_the_tests_guard_leaves_out_what_the_kit_computes_in_the_loop() -> None:
+    @guard.apart()
+    def helper() -> None:
+        compute()
+
+    async def rounds(work: Callable[[], None]) -> None:
+        await asyncio.sleep(0)
+        work()
+        await asyncio.sleep(0)
+
+    for work, most in ((helper, 0.1), (compute, 1.0)):
+        guard.run(rounds(work))
+        longest = max((each.processor_seconds for each in guard.noted), default=0.0)
+        guard.noted.clear()
+        assert longest < most and (work is helper or longest > 0.19)
 
 
 def test_the_tests_guard_names_place_and_time_of_what_took_too_long() -> None:

@@ -38,34 +38,12 @@ def only_problem(text: str | bytes, **variables: str) -> str:
 @each_row(
     ("written", "meant"),
     [
-        ("no", "no"),
-        ("Yes", "Yes"),
-        ("on", "on"),
-        ("0123", "0123"),
-        ("0o17", "0o17"),
-        ("0x1F", "0x1F"),
-        ("1:30", "1:30"),
-        ("1_000", "1_000"),
-        ("2024-05-01", "2024-05-01"),
-        (".inf", ".inf"),
-        (".nan", ".nan"),
-        ("=", "="),
-        ("'12'", "12"),
-        ('"true"', "true"),
-        ("12", 12),
-        ("-7", -7),
-        ("0", 0),
-        ("1.5", 1.5),
-        ("1e3", 1000.0),
-        (".5", 0.5),
-        ("true", True),
-        ("False", False),
-        ("null", None),
-        ("~", None),
-        ("", None),
-        ("7" * 40, "7" * 40),
+        ("no", "no"), ("Yes", "Yes"), ("on", "on"), ("0123", "0123"), ("0o17", "0o17"), ("0x1F", "0x1F"),
+        ("1:30", "1:30"), ("1_000", "1_000"), ("2024-05-01", "2024-05-01"), (".inf", ".inf"), (".nan", ".nan"),
+        ("=", "="), ("'12'", "12"), ('"true"', "true"), ("12", 12), ("-7", -7), ("0", 0), ("1.5", 1.5), ("1e3", 1000.0),
+        (".5", 0.5), ("true", True), ("False", False), ("null", None), ("~", None), ("", None), ("7" * 40, "7" * 40),
     ],
-)
+)  # fmt: skip
 def test_scalar_means_what_it_looks_like(written: str, meant: object) -> None:
     """YAML 1.1 turns `no` into false, 0123 into 83 and 1:30 into 90; nobody who writes a configuration means that."""
     data = read(f"a: {written}").data
@@ -95,40 +73,29 @@ def test_lines_are_known_for_every_option_and_item() -> None:
     [
         ("a: 1\nb: 2\na: 3\n", 3, "a: is given twice, first on line 1"),
         ("s:\n  a: 1\n  a: 1\n", 3, "s.a: is given twice, first on line 2"),
-        ("a: 1\nb: &x 2\n", 2, "an anchor"),
-        ("a: *x\n", 1, "an alias"),
+        ("a: 1\nb: &x 2\n", 2, "an anchor"), ("a: *x\n", 1, "an alias"),
         ("a: !!python/object:os.system x\n", 1, "a tag"),
         ("a: ! x\n", 1, "a tag"),
         ("a:\n  true: x\n", 2, "a: an option's name is empty, true, false or null"),
         ("~: x\n", 1, "an option's name is empty"),
         ("? [a, b]\n: 1\n", 1, "an option's name must be text"),
         ("? &k a\n: 1\n", 1, "an option's name can't have an anchor"),
-        ("a: 1\n---\nb: 2\n", 2, "a second document"),
-        ("%YAML 1.1\n---\na: 1\n", 1, "a % directive"),
-        ("\n- a\n", 2, "not a list of options"),
-        ("hello", 1, "not a list of options"),
-        ("a: 1\n\tb: 2\n", 2, "a tab"),
-        ("a: b: c\n", 1, "a ': ' appears"),
-        ("a: 1\nb: 'x\nc: 2\n", 2, "never closed"),
-        ("a: [1, 2\nb: 3\n", 2, "in brackets"),
-        ("a:\n  b: 1\n c: 2\n", 3, "does not fit"),
-        ("a: @here\n", 1, "needs quotes"),
-        ('a: "\\q"\n', 1, "unknown \\ escape"),
-        ("a: [${X}]\n", 1, "a variable needs quotes"),
-        ("a: 1\nb: \x07\n", 2, "control character"),
+        ("a: 1\n---\nb: 2\n", 2, "a second document"), ("%YAML 1.1\n---\na: 1\n", 1, "a % directive"),
+        ("\n- a\n", 2, "not a list of options"), ("hello", 1, "not a list of options"), ("a: 1\n\tb: 2\n", 2, "a tab"),
+        ("a: b: c\n", 1, "a ': ' appears"), ("a: 1\nb: 'x\nc: 2\n", 2, "never closed"),
+        ("a: [1, 2\nb: 3\n", 2, "in brackets"), ("a:\n  b: 1\n c: 2\n", 3, "does not fit"),
+        ("a: @here\n", 1, "needs quotes"), ('a: "\\q"\n', 1, "unknown \\ escape"),
+        ("a: [${X}]\n", 1, "a variable needs quotes"), ("a: 1\nb: \x07\n", 2, "control character"),
         ('a: 1\nb: "\\U00110000"\n', 2, "a character that does not exist"),
         ('a: "\\UFFFFFFFF"\n', 1, "a character that does not exist"),
-        ('a: "\\uD800"\n', 1, "can't be stored"),
-        ('a: "\\0"\n', 1, "can't be stored"),
-        ('a:\n  "\\0": 1\n', 2, "can't be stored"),
-        (b"\xef\xbb\xbfa: 1\n", 1, "byte order mark"),
+        ('a: "\\uD800"\n', 1, "can't be stored"), ('a: "\\0"\n', 1, "can't be stored"),
+        ('a:\n  "\\0": 1\n', 2, "can't be stored"), (b"\xef\xbb\xbfa: 1\n", 1, "byte order mark"),
         ("a: 1\n".encode("utf-16"), 1, "byte order mark"),
-        (b"a: 1\nb: caf\xe9\n", 2, "not UTF-8"),
-        (b"a: 1\n" + b"#" * MAX_BYTES, 1, "256 KB"),
+        (b"a: 1\nb: caf\xe9\n", 2, "not UTF-8"), (b"a: 1\n" + b"#" * MAX_BYTES, 1, "256 KB"),
         ("a:\n " + "[" * 30 + "]" * 30, 2, "more than 20 lists"),
         ("a: 1\nb: [" + "x," * MAX_VALUES + "]", 2, "more than 20000 options and items"),
     ],
-)
+)  # fmt: skip
 def test_mistake_is_refused_with_its_line_and_a_fix(text: str | bytes, line: int, words: str) -> None:
     """Each of these is a slip that other readers accept silently or answer with parser's jargon."""
     told = only_problem(text)
@@ -179,16 +146,12 @@ def test_number_as_option_name_stays_as_written() -> None:
     [
         ("${HOST}", "example.org"),
         ("https://${HOST}:${PORT}/v1", "https://example.org:8080/v1"),
-        ("${PORT}", "8080"),
-        ("${NONE:-fall back}", "fall back"),
-        ("${EMPTY:-x}", "x"),
-        ("${NONE:-}", ""),
-        ("'${HOST}'", "example.org"),
-        ("$${HOST}", "${HOST}"),
+        ("${PORT}", "8080"), ("${NONE:-fall back}", "fall back"), ("${EMPTY:-x}", "x"), ("${NONE:-}", ""),
+        ("'${HOST}'", "example.org"), ("$${HOST}", "${HOST}"),
         ("$HOST costs $5 {name}", "$HOST costs $5 {name}"),
         ("|\n  ${HOST}\n  {name}", "example.org\n{name}"),
     ],
-)
+)  # fmt: skip
 def test_variable_is_filled_into_text(written: str, meant: str) -> None:
     """Keys belong into the environment, and a persona's own braces must survive."""
     document = read(f"a: {written}", HOST="example.org", PORT="8080", EMPTY="")
@@ -235,17 +198,11 @@ def test_variable_with_broken_bytes_is_refused() -> None:
 @each_row(
     ("value", "shown"),
     [
-        ("soon", '"soon"'),
-        (3, "3"),
-        (True, "true"),
-        (None, "null"),
-        ([1], None),
-        ("x" * 100, '"' + "x" * 60 + '…"'),
-        ("a\nb\u2028\u202e", '"a\\nb\\u2028\\u202e"'),
-        ("sk-proj-abcdefgh1234567890", "***"),
+        ("soon", '"soon"'), (3, "3"), (True, "true"), (None, "null"), ([1], None), ("x" * 100, '"' + "x" * 60 + '…"'),
+        ("a\nb\u2028\u202e", '"a\\nb\\u2028\\u202e"'), ("sk-proj-abcdefgh1234567890", "***"),
         ("Bearer 123456789:AAEhBOweik6ad9r_QXMENQjcrGbqCr4K", "***"),
     ],
-)
+)  # fmt: skip
 def test_shown_value_is_one_line_and_no_secret(value: object, shown: str | None) -> None:
     """Error texts are pasted into public issues."""
     assert value_text(value) == shown

@@ -42,14 +42,9 @@ def test_an_event_is_one_json_object_with_its_fields_and_a_utc_time(tmp_path: Pa
     (line,) = logged(tmp_path / "log")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", str(line.pop("timestamp")))
     assert line == {
-        "event": "turn.done",
-        "session": "telegram:-1001:45",
-        "ms": 12,
-        "cached": True,
-        "model": None,
-        "level": "info",
+        "event": "turn.done", "session": "telegram:-1001:45", "ms": 12, "cached": True, "model": None, "level": "info",
         "logger": "remora.test",
-    }
+    }  # fmt: skip
 
 
 def test_bound_context_is_on_every_event(tmp_path: Path) -> None:
@@ -66,11 +61,8 @@ def test_a_library_s_record_goes_the_same_way(tmp_path: Path) -> None:
     logging.getLogger("aiogram.event").warning("Update %d is late", 7, extra={"bot": "b1"})
     (line,) = logged(tmp_path / "log")
     assert (line["event"], line["logger"], line["level"], line["bot"]) == (
-        "Update 7 is late",
-        "aiogram.event",
-        "warning",
-        "b1",
-    )
+        "Update 7 is late", "aiogram.event", "warning", "b1",
+    )  # fmt: skip
 
 
 def leak_everywhere() -> None:
@@ -127,7 +119,6 @@ log_crashes()
 
 
 def alone(code: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` after the set-up in a process of its own, with the token as its argument."""
     return subprocess.run([sys.executable, "-c", SET_UP + code, TELEGRAM], capture_output=True, text=True, check=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from string import Formatter
 from typing import get_args
 
@@ -9,17 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.base import AttachmentKind, Chunk, Inbound
+from channels.base import AttachmentKind, Chunk, Inbound, Place
 from channels.markup import telegram
 from gateway.commands.table import TABLE, find, parse
+from gateway.pipeline.course import Heard
+from gateway.reception.backlog import Unstored
 from gateway.wording.phrases import wording
 from gateway.wording.texts import CATALOGUE, Texts, heard_in, part_of, spoken, written_in
 from languages import Language, source
+from tests.kit.bench import Bench, Screen
+from tests.kit.fakes import Clock, ScriptedModel
+from tests.kit.tables import each_row
 
 from agents.llm import (  # isort: skip
     BadCompletion, ContextOverflow, ModelAuth, ModelError, ModelRateLimited, ModelRefused, ModelUnavailable,
 )  # fmt: skip
-from tests.kit.tables import each_row
 
 
 def _fields(text: str) -> set[str]:
@@ -200,3 +205,30 @@ def test_examples_are_commands_of_this_bot(language: Language) -> None:
     assert len(typed) > 40 and all(one is not None and find(one[0]) for one in typed), examples
     parts = [one[1].split()[1] for one in typed if one is not None and one[1].startswith("list ")]
     assert len(parts) == 2 and all(map(part_of, parts)), parts
+
+
+# The language in which the author of a message uses the platform
+
+
+@each_row(
+    ("code", "language"), [("pt-BR", "en"), ("zh-CN", "zh"), ("de", "de"), ("FR", "fr"), ("", "en"), ("tlh", "en")]
+)
+def test_a_language_with_a_region_is_that_language(code: str, language: Language) -> None:
+    """Platforms name both; where there are no texts, the default stands."""
+    assert spoken(code or None, "en") == language
+
+
+# Texts of which nothing is stored
+
+
+class Shut(Screen):
+    async def append(self, place: Place, turn: int, text: str) -> None:
+        raise BrokenPipeError
+
+
+async def test_a_terminal_that_is_closed_lets_no_error_out(tmp_path: Path, clock: Clock) -> None:
+    """The text is lost, as it may be; its message waits in the inbox."""
+    screen = Shut(stream=True)
+    heard = Heard(inbox_id=1, inbound=Bench(tmp_path, ScriptedModel(), screen, clock).inbound("hello"))
+    await Unstored({screen.id: screen}, clock).say_of(heard, "I can't save that.")
+    assert screen.shown == []

@@ -122,8 +122,7 @@ def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
     "text",
     [
         "https://www.youtube.com/watch?v=abcdefghijk&list=PLabcdefghijklmnopqrstuvwxyz012345&index=3&t=120s",
-        "https://youtu.be/abcdefghijk?si=abcdefghijklmnop&t=42",
-        PLACE,
+        "https://youtu.be/abcdefghijk?si=abcdefghijklmnop&t=42", PLACE,
         "https://www.openstreetmap.org/search?query=Berlin+Hauptbahnhof#map=17/52.52508/13.36940",
         "https://www.google.com/search?q=how+to+keep+a+sourdough+starter+alive+in+summer&hl=en",
         "https://duckduckgo.com/?q=self-hosted+chat+bot&ia=web",
@@ -140,16 +139,12 @@ def test_what_is_made_unclickable_can_still_be_read(text: str) -> None:
         "https://arxiv.org/abs/2403.14720",
         "[the docs](https://docs.example/a_(b)?c=d) and [more](https://x.example)",
         "/usr/lib/python3.11/site-packages/aiogram/client/session/middlewares/request_logging.py",
-        "a" * 300,
-        f"sha256:{'0123456789abcdef' * 4}",
-        f"`curl 'https://api.example/v1?{LONG}'`",
+        "a" * 300, f"sha256:{'0123456789abcdef' * 4}", f"`curl 'https://api.example/v1?{LONG}'`",
         f"```sh\ncurl https://api.example/v1?{LONG}\n```",
         f"1. Run:\n   ```sh\n   curl https://api.example/v1?{LONG}\n   ```\n2. Done.",
-        f"~~~\nhttps://api.example/v1?{LONG}",
-        "今天我们去公园玩，" * 40 + "然后回家。",
-        "",
+        f"~~~\nhttps://api.example/v1?{LONG}", "今天我们去公园玩，" * 40 + "然后回家。", "",
     ],
-)
+)  # fmt: skip
 def test_ordinary_links_and_code_stay_as_they_are(text: str) -> None:
     """People share videos, places and sources, and copy commands."""
     assert defang(text) == text
@@ -230,72 +225,16 @@ ADDRESS = "https://x.example/c.png"
 MARKS = st.lists(
     st.sampled_from(
         [
-            "![",
-            "!",
-            "[",
-            "]",
-            "](",
-            ")",
-            f"]({ADDRESS})",
-            f"![a]({ADDRESS})",
-            "![a]",
-            "[a]: ",
-            ADDRESS,
-            "![](",
-            "![a][a]",
-            "<img src=",
-            f'<img src="{ADDRESS}">',
-            f"<image href={ADDRESS}>",
-            "<style>",
-            "<video ",
-            "<p>",
-            "<br>",
-            "<!--",
-            "-->",
-            "<?",
-            "</p>",
-            "<svg/onload=x>",
-            "<a ",
-            "<",
-            ">",
-            f"<{ADDRESS}>",
-            "<b@c.example>",
-            "`",
-            "``",
-            "```",
-            "```\n",
-            "\n```\n",
-            "~~~\n",
-            "~~~",
-            "\n",
-            "\n\n",
-            "\r",
-            " ",
-            "    ",
-            "- ",
-            "> ",
-            "1. ",
-            "# ",
-            "|",
-            "|---|",
-            "\\",
-            "$$",
-            "\\(",
-            "&lt;img>",
-            "&#33;",
-            "*",
-            "_",
-            "word",
-            "https!:(",
-            '"',
-            "'",
-            "(",
-            "\t",
-            "[a]",
+            "![", "!", "[", "]", "](", ")", f"]({ADDRESS})", f"![a]({ADDRESS})", "![a]", "[a]: ", ADDRESS, "![](",
+            "![a][a]", "<img src=", f'<img src="{ADDRESS}">', f"<image href={ADDRESS}>", "<style>", "<video ", "<p>",
+            "<br>", "<!--", "-->", "<?", "</p>", "<svg/onload=x>", "<a ", "<", ">", f"<{ADDRESS}>", "<b@c.example>",
+            "`", "``", "```", "```\n", "\n```\n", "~~~\n", "~~~", "\n", "\n\n", "\r", " ", "    ", "- ", "> ", "1. ",
+            "# ", "|", "|---|", "\\", "$$", "\\(", "&lt;img>", "&#33;", "*", "_", "word", "https!:(", '"', "'", "(",
+            "\t", "[a]",
         ]
     ),
     max_size=24,
-).map("".join)
+).map("".join)  # fmt: skip
 _LOADS = re.compile(
     r"<(?:img|image|svg|style|video|audio|source|iframe|link|object|embed|script|body|input)", re.IGNORECASE
 )
@@ -311,19 +250,12 @@ def loads(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        f"![a]\n\n[a]: {ADDRESS}",
-        f"![a\nb]({ADDRESS})",
-        f"![a [b] c]({ADDRESS})",
-        f"![a \\] c]({ADDRESS})",
-        f"![{'long ' * 400}]({ADDRESS})",
-        f"!![a]({ADDRESS})",
-        f'<img src="{ADDRESS}">',
-        f"<p>\n```\n<img src={ADDRESS}>\n```",
-        f"~~~\r~~~\r<img src={ADDRESS}>",
-        f"$$\n```\n$$\n<img src={ADDRESS}>",
+        f"![a]\n\n[a]: {ADDRESS}", f"![a\nb]({ADDRESS})", f"![a [b] c]({ADDRESS})", f"![a \\] c]({ADDRESS})",
+        f"![{'long ' * 400}]({ADDRESS})", f"!![a]({ADDRESS})", f'<img src="{ADDRESS}">',
+        f"<p>\n```\n<img src={ADDRESS}>\n```", f"~~~\r~~~\r<img src={ADDRESS}>", f"$$\n```\n$$\n<img src={ADDRESS}>",
         f"<style>@import url({ADDRESS})</style>",
     ],
-)
+)  # fmt: skip
 def test_no_picture_is_fetched_however_it_is_written(text: str) -> None:
     """A program that shows an answer of the API fetches pictures before anybody reads it, in drafts as well."""
     assert loads(defang(text)) == []
@@ -343,14 +275,10 @@ def test_nothing_is_fetched_of_any_mixture_of_marks(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "```html\n<p><img src=x>\n![a](b)\n```\n",
-        "`<img>` and `![a](b)`",
-        "a < b, <3 and x<1",
-        "<https://x.example> or <bob@x.example>",
-        "| a<br>b |",
-        "```html\n" + "<p>**b**</p>\n" * 4_000 + "```",
+        "```html\n<p><img src=x>\n![a](b)\n```\n", "`<img>` and `![a](b)`", "a < b, <3 and x<1",
+        "<https://x.example> or <bob@x.example>", "| a<br>b |", "```html\n" + "<p>**b**</p>\n" * 4_000 + "```",
     ],
-)
+)  # fmt: skip
 def test_code_and_ordinary_angle_brackets_stay_as_they_are(text: str) -> None:
     assert defang(text) == text
 

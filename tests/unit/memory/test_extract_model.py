@@ -90,13 +90,10 @@ def kept(talk: Stretch, *facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 WHOLE = json.dumps({"facts": [FACT, {**FACT, "value": "chess"}]})
 READABLE = [
-    (WHOLE, ["jazz", "chess"]),
-    (f"```json\n{WHOLE}\n```", ["jazz", "chess"]),
+    (WHOLE, ["jazz", "chess"]), (f"```json\n{WHOLE}\n```", ["jazz", "chess"]),
     (f"Sure! Here is what I found in {{this}} talk:\n{WHOLE}\nAnything else?", ["jazz", "chess"]),
     (f'<think>{{"facts": []}} or maybe jazz</think>{WHOLE}', ["jazz", "chess"]),
-    (json.dumps(FACT), ["jazz"]),
-    (json.dumps([FACT]), ["jazz"]),
-    (json.dumps({"facts": FACT}), ["jazz"]),
+    (json.dumps(FACT), ["jazz"]), (json.dumps([FACT]), ["jazz"]), (json.dumps({"facts": FACT}), ["jazz"]),
     (json.dumps({"result": {"facts": [FACT]}}), ["jazz"]),
     ('{"facts": [{"key": "likes", "value": "jazz",},],}', ["jazz"]),
     ('{"facts": [{"key": "likes" "value": "jazz"} {"key": "likes", "value": "chess"}]}', ["jazz", "chess"]),
@@ -105,18 +102,13 @@ READABLE = [
     ('{"facts": [{"key": "likes", "value": "jazz\nand\tblues"}]}', ["jazz\nand\tblues"]),
     ('{"facts": [{"key": "age", "value": 31}, {"key": "likes", "value": ["jazz", "tea"]}]}', ["31", "jazz, tea"]),
     ('{"facts": [{"key": "smokes", "value": false}, 7, null, {"key": "x"}, {"value": "y"}]}', ["no"]),
-    (WHOLE[:-12], ["jazz"]),
-    (WHOLE[: WHOLE.index("chess")], ["jazz"]),
+    (WHOLE[:-12], ["jazz"]), (WHOLE[: WHOLE.index("chess")], ["jazz"]),
     ('{"facts": [{"key": "likes", "value": "jazz", "messages": [1', None),
-    ('{"facts": [', None),
-    ("I found nothing worth keeping.", None),
-    ("", None),
-    ("{}", []),
-    ("[]", []),
+    ('{"facts": [', None), ("I found nothing worth keeping.", None), ("", None), ("{}", []), ("[]", []),
     ('{"facts": [], "styles": [], "event": null, "entities": []}', []),
     ('{"facts": null}', []),
     ('{"facts": [{"key": "a", "value": "he said "no" twice"}, {"key": "likes", "value": "jazz"}]}', ["jazz"]),
-]
+]  # fmt: skip
 
 
 @each_row(("text", "values"), READABLE)
@@ -201,16 +193,11 @@ def test_only_an_id_that_stood_in_the_prompt_is_replaced() -> None:
 
 
 JUNK: list[dict[str, Any]] = [
-    {"value": "42"},
-    {"value": "/usr/local/bin"},
-    {"value": "10:30"},
-    {"value": "..."},
-    {"value": ""},
-    {"key": "", "value": "jazz"},
-    {"key": "!!!", "value": "jazz"},
+    {"value": "42"}, {"value": "/usr/local/bin"}, {"value": "10:30"}, {"value": "..."}, {"value": ""},
+    {"key": "", "value": "jazz"}, {"key": "!!!", "value": "jazz"},
     {"key": "api-key", "value": "sk-abcdefghijklmnopqrstuvwxyz123456"},
     {"value": "what the assistant writes is a source only of category artifact, solution or decision"},
-]
+]  # fmt: skip
 
 
 @each_row("junk", JUNK)
@@ -358,13 +345,10 @@ def test_a_whole_clause_that_says_it_makes_a_claim_sure(key: str, value: str, te
 @each_row(
     ("value", "text"),
     [
-        ("mañana", "llámame mañana"),
-        ("Demain", "Appelle-moi demain"),
-        ("a taxi", "call me a taxi"),
-        ("next week", "Call me next week"),
-        ("un taxi", "Appelle-moi un taxi"),
+        ("mañana", "llámame mañana"), ("Demain", "Appelle-moi demain"), ("a taxi", "call me a taxi"),
+        ("next week", "Call me next week"), ("un taxi", "Appelle-moi un taxi"),
     ],
-)
+)  # fmt: skip
 def test_a_call_that_is_asked_for_gives_no_name(value: str, text: str) -> None:
     """Neither by a model nor by the templates."""
     for key in ("name", "called"):
@@ -408,11 +392,8 @@ def test_an_instruction_is_a_persons_wish_and_a_rule_of_a_group_is_a_fact() -> N
     assert kept(stretch(message(1, "how should I start the day?")), latin) == []
     assert kept(stretch(message(1, "From now on answer in Latin.")), latin) == [("instruction", "answer in Latin")]
     rule = {
-        "about": "hiking club",
-        "category": "instruction",
-        "key": "rule",
-        "value": "everybody carries a bag of litter",
-    }
+        "about": "hiking club", "category": "instruction", "key": "rule", "value": "everybody carries a bag of litter",
+    }  # fmt: skip
     (one,) = found(stretch(message(1, "In the hiking club everybody carries a bag of litter")), facts=[rule])
     assert (one.draft.category, one.draft.subject) == ("decision", "hiking club")
     assert kept(stretch(message(1, mail)), {**latin, "about": "Bob"}) == []

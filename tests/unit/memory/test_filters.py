@@ -45,11 +45,8 @@ def read(text: str) -> Filters:
         ("主题：屋顶 漏水", "漏水", [("topic", "屋顶")]),
         ("分类:health 自从:三月", "", [("category", "health"), ("since", "三月")]),
         ("since:last week roof", "roof", [("since", "last week")]),
-        (
-            "Kategorie:Gesundheit seit:letzte Woche Dach",
-            "Dach",
-            [("category", "Gesundheit"), ("since", "letzte Woche")],
-        ),
+        ("Kategorie:Gesundheit seit:letzte Woche Dach", "Dach",
+         [("category", "Gesundheit"), ("since", "letzte Woche")]),
         ("tejado tema:casa el:lunes", "tejado", [("topic", "casa"), ("on", "lunes")]),
         ("toit sujet:maison le:mardi lieu:Nantes", "toit", [("topic", "maison"), ("on", "mardi"), ("place", "Nantes")]),
         ("屋根 話題:家 場所：京都", "屋根", [("topic", "家"), ("place", "京都")]),
@@ -63,11 +60,10 @@ def read(text: str) -> Filters:
         ("locker key: it hangs behind the door", "locker key: it hangs behind the door", []),
         ("locker key: home", "locker key: home", []),
         ("clé: table bleue topic:roof", "clé: table bleue", [("topic", "roof")]),
-        ("Schlagwort: 5", "Schlagwort: 5", []),
-        ("tag:play tea", "tag:play tea", []),
+        ("Schlagwort: 5", "Schlagwort: 5", []), ("tag:play tea", "tag:play tea", []),
         ("tag:play key:home tea tag:base", "tag:play tea", [("key", "home"), ("tag", "base")]),
     ],
-)
+)  # fmt: skip
 def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tuple[str, str]]) -> None:
     found = read(text)
     assert (found.words, [(one.name, one.value) for one in found.given]) == (words, given)
@@ -76,15 +72,13 @@ def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tup
 @each_row(
     ("text", "first", "last"),
     [
-        ("since:march", date(2026, 3, 1), date.max),
-        ("since:may", date(2026, 5, 1), date.max),
+        ("since:march", date(2026, 3, 1), date.max), ("since:may", date(2026, 5, 1), date.max),
         ("until:2026-05", date.min, date(2026, 5, 31)),
         ("on:yesterday", date(2026, 11, 22), date(2026, 11, 22)),
         ("on:3 May", date(2026, 5, 3), date(2026, 5, 3)),
         ("on:2026", date(2026, 1, 1), date(2026, 12, 31)),
         ("on:2026-05-01..2026-05-07", date(2026, 5, 1), date(2026, 5, 7)),
-        ("until:昨天", date.min, date(2026, 11, 22)),
-        ("日期:三月", date(2026, 3, 1), date(2026, 3, 31)),
+        ("until:昨天", date.min, date(2026, 11, 22)), ("日期:三月", date(2026, 3, 1), date(2026, 3, 31)),
         ("since:gestern", date(2026, 11, 22), date.max),
         ("seit:vorgestern", date(2026, 11, 21), date.max),
         ("ab:letzte Woche", date(2026, 11, 16), date.max),
@@ -101,12 +95,11 @@ def test_words_and_filters_are_told_apart(text: str, words: str, given: list[tup
         ("jusqu'à:fin mars", date.min, date(2026, 3, 31)),
         ("le:1er mai", date(2026, 5, 1), date(2026, 5, 1)),
         ("on:おととい", date(2026, 11, 21), date(2026, 11, 21)),
-        ("から:先週", date(2026, 11, 16), date.max),
-        ("まで：5月3日", date.min, date(2026, 5, 3)),
+        ("から:先週", date(2026, 11, 16), date.max), ("まで：5月3日", date.min, date(2026, 5, 3)),
         ("日付:月曜日", date(2026, 11, 16), date(2026, 11, 16)),
         ("日付:先週の金曜日", date(2026, 11, 20), date(2026, 11, 20)),
     ],
-)
+)  # fmt: skip
 def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
     """ "Until May" holds all of May, and "since March" begins with its first day."""
     [one] = read(text).given
@@ -116,16 +109,10 @@ def test_a_time_bounds_on_its_side(text: str, first: date, last: date) -> None:
 @each_row(
     "text",
     [
-        "since:banana",
-        "on:recently",
-        "until:soon",
-        "category:roof",
-        "since:2026-13-45",
-        "since:la",
-        "on:nächste",
+        "since:banana", "on:recently", "until:soon", "category:roof", "since:2026-13-45", "since:la", "on:nächste",
         "until:先",
     ],
-)
+)  # fmt: skip
 def test_a_value_that_means_nothing_is_refused(text: str) -> None:
     """If it were passed over, more would be forgotten than was meant."""
     with pytest.raises(UnreadFilter) as raised:

@@ -27,27 +27,19 @@ from tests.kit.fakes import DAY, NOON, counting_ids
 
 #: Category, key and value: with single values, near-duplicates, and names in several spellings.
 STATEMENTS: Final = (
-    ("place", "home", "Porto"),
-    ("place", "home", "Lisbon"),
-    ("place", "home", "Madrid"),
+    ("place", "home", "Porto"), ("place", "home", "Lisbon"), ("place", "home", "Madrid"),
     ("preference", "likes", "jazz at Chen's"),
     ("preference", "likes", "quiet mornings with tea and books"),
     ("preference", "likes", "quiet mornings with tea and a book"),
-    ("relation", "sister", "Maria CHEN"),
-    ("plan", "plan", "meet Dr. Chen in Porto"),
-    ("work", "employer", "ACME"),
+    ("relation", "sister", "Maria CHEN"), ("plan", "plan", "meet Dr. Chen in Porto"), ("work", "employer", "ACME"),
     ("decision", "note", "call chen on Friday"),
-)
+)  # fmt: skip
 #: Also one that stands in no text.
 NAMES: Final = (
-    Named(type="other", name="chen"),
-    Named(type="person", name="Chen"),
-    Named(type="person", name="Dr. Chen"),
-    Named(type="organization", name="ACME"),
-    Named(type="other", name="acme"),
-    Named(type="location", name="Porto"),
+    Named(type="other", name="chen"), Named(type="person", name="Chen"), Named(type="person", name="Dr. Chen"),
+    Named(type="organization", name="ACME"), Named(type="other", name="acme"), Named(type="location", name="Porto"),
     Named(type="other", name="zork"),
-)
+)  # fmt: skip
 #: The columns that may differ after something was taken back: how often a row was used.
 _USES: Final = {"access_count", "last_access_at"}
 _TABLES: Final = ("memory_sources", "memory_parents", "memory_entities", "entities", "entity_aliases")
@@ -299,19 +291,9 @@ def test_a_journal_holds_no_words(example: Example, told: list[tuple[int, int, i
         "other",
     }
     plain |= {
-        "made",
-        "changed",
-        "linked",
-        "unlinked",
-        "told",
-        "closed",
-        "named",
-        "typed",
-        "location",
-        "project",
-        "email",
+        "made", "changed", "linked", "unlinked", "told", "closed", "named", "typed", "location", "project", "email",
         "url",
-    }
+    }  # fmt: skip
 
     def texts(value: object) -> set[str]:
         if isinstance(value, dict):
@@ -415,14 +397,11 @@ def doubles(life: Life) -> int:
 @pytest.mark.parametrize(
     "sql",
     [
-        "update memories set value = 'other'",
-        "update memories set category = 'work'",
-        "update memories set learned_at = 0",
-        "update memories set owner_id = 1",
-        "delete from memories",
+        "update memories set value = 'other'", "update memories set category = 'work'",
+        "update memories set learned_at = 0", "update memories set owner_id = 1", "delete from memories",
         "delete from entities",
     ],
-)
+)  # fmt: skip
 def test_what_no_job_may_do_is_refused(example: Example, sql: str) -> None:
     """The words of a row, whose it is, and that it is there are for people to change; it can be done again after."""
 

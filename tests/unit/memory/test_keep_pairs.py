@@ -28,18 +28,10 @@ new_id = counting_ids()
 
 def draft(context: Context, value: str, *, day: int = 0, **fields: Any) -> Draft:
     given: dict[str, Any] = {
-        "kind": "fact",
-        "owner_id": context.scope.writes_to,
-        "author_id": context.scope.speaker_id,
-        "subject_id": context.scope.speaker_id,
-        "category": "preference",
-        "key": "detail",
-        "importance": 5,
-        "confidence": 0.8,
-        "origin": "extracted",
-        "learned_at": NOON + day * DAY,
-        "local_date": f"2026-11-{21 + day}",
-    }
+        "kind": "fact", "owner_id": context.scope.writes_to, "author_id": context.scope.speaker_id,
+        "subject_id": context.scope.speaker_id, "category": "preference", "key": "detail", "importance": 5,
+        "confidence": 0.8, "origin": "extracted", "learned_at": NOON + day * DAY, "local_date": f"2026-11-{21 + day}",
+    }  # fmt: skip
     return Draft(value=value, **{**given, **fields})
 
 
@@ -242,12 +234,8 @@ async def test_words_that_only_repeat_the_key_make_no_second_row(
 ) -> None:
     """And what one hates now is loved no longer, however both are worded."""
     filed = {
-        "likes": "preference",
-        "dislikes": "preference",
-        "allergy": "health",
-        "note": "decision",
-        "pet": "relation",
-    }
+        "likes": "preference", "dislikes": "preference", "allergy": "health", "note": "decision", "pet": "relation",
+    }  # fmt: skip
 
     def act(tx: Transaction) -> list[Memory]:
         put(tx, ada.scope, draft(ada, old, key=key, category=filed[key]))

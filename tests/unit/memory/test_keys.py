@@ -60,20 +60,12 @@ def test_single_valued_keys_are_normalised() -> None:
 @each_row(
     ("category", "key", "slot"),
     [
-        ("identity", "called", "name"),
-        ("identity", "speaks", "language"),
-        ("identity", "birthday", None),
-        ("place", "home", "place"),
-        ("relation", "pet", "relations"),
-        ("preference", "likes", "likes"),
-        ("preference", "hobby", "interests"),
-        ("health", "allergy", "boundaries"),
-        ("plan", "goal", "goals"),
-        ("plan", "plan", None),
-        ("instruction", "instruction", "how-to-talk"),
-        ("project", "deadline", None),
+        ("identity", "called", "name"), ("identity", "speaks", "language"), ("identity", "birthday", None),
+        ("place", "home", "place"), ("relation", "pet", "relations"), ("preference", "likes", "likes"),
+        ("preference", "hobby", "interests"), ("health", "allergy", "boundaries"), ("plan", "goal", "goals"),
+        ("plan", "plan", None), ("instruction", "instruction", "how-to-talk"), ("project", "deadline", None),
     ],
-)
+)  # fmt: skip
 def test_a_fact_feeds_at_most_one_slot(category: str, key: str, slot: str | None) -> None:
     """The profile has little room; the same fact in two slots wastes it."""
     assert profile_slot(category=category, key=key) == slot
@@ -88,16 +80,10 @@ def test_no_key_is_named_by_two_slots() -> None:
 @each_row(
     ("text", "key"),
     [
-        ("Favorite Colour", "favourite-color"),
-        ("  home_town!! ", "home-town"),
-        ("WLAN-Schlüssel", "wlan-schlüssel"),
-        ("最喜欢的 颜色", "最喜欢的-颜色"),
-        ("ชื่อเล่น", "ชื่อเล่น"),
-        ("Ⅳ ﬁle", "iv-file"),
-        ("???", ""),
-        ("x" * 300, "x" * 128),
+        ("Favorite Colour", "favourite-color"), ("  home_town!! ", "home-town"), ("WLAN-Schlüssel", "wlan-schlüssel"),
+        ("最喜欢的 颜色", "最喜欢的-颜色"), ("ชื่อเล่น", "ชื่อเล่น"), ("Ⅳ ﬁle", "iv-file"), ("???", ""), ("x" * 300, "x" * 128),
     ],
-)
+)  # fmt: skip
 def test_a_key_has_one_spelling(text: str, key: str) -> None:
     """Two spellings of one key would be two memories of one thing."""
     assert normalise_key(text) == key
@@ -118,13 +104,10 @@ def test_normalising_a_key_twice_changes_nothing(text: str) -> None:
 @each_row(
     ("one", "other"),
     [
-        ("Lisbon", " lisbon. "),
-        ("ｂｌａｃｋ  coffee", "Black Coffee"),
-        ("《三体》", "三体"),
-        ("“peanuts”", "peanuts"),
+        ("Lisbon", " lisbon. "), ("ｂｌａｃｋ  coffee", "Black Coffee"), ("《三体》", "三体"), ("“peanuts”", "peanuts"),
         ("STRASSE", "straße"),
     ],
-)
+)  # fmt: skip
 def test_values_equal_but_for_their_dress_compare_equal(one: str, other: str) -> None:
     """Being told again is reinforcement, not a second memory."""
     assert normalise_value(one) == normalise_value(other)

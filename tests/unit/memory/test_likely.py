@@ -33,22 +33,18 @@ def test_a_secret_that_no_rule_finds_is_masked(text: str, secret: str) -> None:
 @each_row(
     "text",
     [
-        "flight LH4471 lands at 14:05, gate B22",
-        "invoice 2026/0471 is due on the 30th",
-        "the door code changed, ask the landlord",
-        "room 314 on floor 3, ask at the desk",
-        "our cat is called Copper and the dog Lantern",
-        "Answer to: I like rum",
+        "flight LH4471 lands at 14:05, gate B22", "invoice 2026/0471 is due on the 30th",
+        "the door code changed, ask the landlord", "room 314 on floor 3, ask at the desk",
+        "our cat is called Copper and the dog Lantern", "Answer to: I like rum",
         "the build 4471 failed with exit code 137",
     ],
-)
+)  # fmt: skip
 def test_numbers_and_names_that_everybody_may_know_stay(text: str) -> None:
     """A mask in the wrong place destroys what was worth remembering."""
     assert redact(text) == text
 
 
 def test_what_was_learned_is_a_small_table() -> None:
-    """It is read when the first text is, and shipped with every copy."""
     table = resources.files("memory.text.secrets") / "likely.json"
     assert len(table.read_bytes()) < 50_000
 

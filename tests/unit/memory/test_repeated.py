@@ -17,24 +17,12 @@ SEED = "legal winner thank year wave sausage worth useful legal winner thank yel
 @each_row(
     "said",
     [
-        "Your password is Sunfl0wer!92.",
-        "s u n f l 0 w e r ! 9 2",
-        "S-u-n-f-l-0-w-e-r-!-9-2",
-        "S, u, n, f, l, 0, w, e, r, !, 9, 2",
-        '"Sunfl0wer!92"',
-        "`Sunfl0wer!92`",
-        "```\nSunfl0wer!92\n```",
-        "**Sunfl0wer!92**",
-        "SUNFL0WER!92",
-        "Sunfl0wer\\!92",
-        "Ｓｕｎｆｌ０ｗｅｒ！９２",
-        "Ｓｕｎ－ｆｌ０．ｗｅｒ！９２",
-        "Sun\u200bfl0wer!92",
-        "`S` `u` `n` `f` `l` `0` `w` `e` `r` `!` `9` `2`",
-        "Sunfl0wer\n!92",
-        "xSunfl0wer!92x",
+        "Your password is Sunfl0wer!92.", "s u n f l 0 w e r ! 9 2", "S-u-n-f-l-0-w-e-r-!-9-2",
+        "S, u, n, f, l, 0, w, e, r, !, 9, 2", '"Sunfl0wer!92"', "`Sunfl0wer!92`", "```\nSunfl0wer!92\n```",
+        "**Sunfl0wer!92**", "SUNFL0WER!92", "Sunfl0wer\\!92", "Ｓｕｎｆｌ０ｗｅｒ！９２", "Ｓｕｎ－ｆｌ０．ｗｅｒ！９２", "Sun\u200bfl0wer!92",
+        "`S` `u` `n` `f` `l` `0` `w` `e` `r` `!` `9` `2`", "Sunfl0wer\n!92", "xSunfl0wer!92x",
     ],
-)
+)  # fmt: skip
 def test_a_password_is_masked_in_any_dress(said: str) -> None:
     mask = masking(["my wifi password: Sunfl0wer!92"])
     assert "[secret" in mask(said)

@@ -21,17 +21,9 @@ MEMORY = Path(__file__).parents[3] / "memory"
 
 #: The tables that hold or mirror people's words.
 GUARDED = (
-    "memories",
-    "messages",
-    "entities",
-    "entity_aliases",
-    "postings",
-    "indexed_documents",
-    "vectors",
-    "vector_signs",
-    "token_bits",
-    "embedding_cache",
-)
+    "memories", "messages", "entities", "entity_aliases", "postings", "indexed_documents", "vectors", "vector_signs",
+    "token_bits", "embedding_cache",
+)  # fmt: skip
 #: Which condition belongs to which table: `owned` on memories would let rows of another agent through.
 CONDITION_OF = {"memories": "predicate", "messages": "owned", "entities": "owned"}
 
@@ -45,10 +37,8 @@ _HELD = "by ids of one owner's rows inside the write that changes them"
 _UNDONE = "ids and figures of rows that a run has made or changed, to take that back"
 ALLOWED: dict[str, tuple[int, str]] = {
     "mailbox/inbox.py:told_before": (1, "no words, of the very messages that are sent again by their person"),
-    "mailbox/mailbox.py:Mailbox.answer_before": (
-        1,
-        "the answer to the very message that is sent again, in the same place",
-    ),
+    "mailbox/mailbox.py:Mailbox.answer_before": (1,
+     "the answer to the very message that is sent again, in the same place"),
     "store/documents.py:after": (1, _INDEXER),
     "store/documents.py:highest": (1, "one number, for the log"),
     "forgetting/forgettable.py:messages_of": (1, _THEIRS),
@@ -59,10 +49,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "forgetting/forgettable.py:owners_of": (1, _ERASED),
     "forgetting/forgettable.py:sessions_of": (1, "ids of sessions only"),
     "forgetting/forgettable.py:said_again": (1, _ERASED),
-    "forgetting/forgettable.py:answers": (
-        1,
-        "what the bot said in sessions of the rows being erased, to find copies of them",
-    ),
+    "forgetting/forgettable.py:answers": (1,
+     "what the bot said in sessions of the rows being erased, to find copies of them"),
     "forgetting/forgettable.py:with_tools": (1, _ERASED),
     "forgetting/forgettable.py:texts": (1, "what is being erased, to find copies of it"),
     "forgetting/forgettable.py:not_by_people": (1, _ERASED),
@@ -72,19 +60,15 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "forgetting/forgettable.py:answers_in": (1, _ERASED),
     "forgetting/forgettable.py:tool_traffic": (1, _ERASED),
     "forgetting/expired.py:said_before": (1, "ids of what was said long ago, for the eraser"),
-    "forgetting/expired.py:left": (1, _LEFT),
-    "forgetting/expired.py:contents": (1, _LEFT),
+    "forgetting/expired.py:left": (1, _LEFT), "forgetting/expired.py:contents": (1, _LEFT),
     "forgetting/expired.py:_alone_here": (1, "who spoke in a chat that is erased: ids and names, for the eraser"),
-    "store/entities.py:of_owner": (1, _LEFT),
-    "store/entities.py:drop": (1, _LEFT),
+    "store/entities.py:of_owner": (1, _LEFT), "store/entities.py:drop": (1, _LEFT),
     "store/entities.py:drop_of": (1, "deletes what some identities own; nothing comes out"),
     "store/memories.py:of_owner": (1, _LEFT),
     "store/memories.py:learned_until": (1, "ids of rows that were erased, in a store put back"),
     "store/memories.py:tellings": (1, "ids and times of the messages that tell rows already read in their scope"),
-    "store/memories.py:untell": (
-        1,
-        "counts of rows that a message told which says something else now; only numbers change",
-    ),
+    "store/memories.py:untell": (1,
+     "counts of rows that a message told which says something else now; only numbers change"),
     "store/memories.py:near": (1, "ids of rows of a subject's owners, which are then read within the scope"),
     "store/memories.py:count_all": (1, "a count, for the operator who restores"),
     "chat/stats.py:Stats.rows": (1, "counts, for the operator's figures"),
@@ -105,23 +89,17 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/chats.py:drop_spent_summaries": (1, "whether a session has words left; nothing comes out"),
     "store/chats.py:close_sessions": (1, _LEFT),
     "store/people.py:unname_silent": (1, "blanks names of those who have said nothing; nothing comes out"),
-    "store/history.py:held_by": (
-        1,
-        "confined to the owner that an import is for; the operator sees its own lines only",
-    ),
+    "store/history.py:held_by": (1,
+     "confined to the owner that an import is for; the operator sees its own lines only"),
     "store/history.py:last_exchange": (1, "the last turn of the one who asks, in this session"),
     "store/history.py:unlearn_unread": (1, "marks a person's own messages; nothing comes out"),
     "store/memories.py:count_closed_by": (1, "a count"),
     "store/memories.py:some_imported": (1, "ids of rows of one import, for its undoing"),
     "store/chats.py:last_private_session": (1, "the id of a session only"),
-    "store/people.py:unname_imported": (
-        1,
-        "whether anything else was told by or of somebody; blanks names, nothing comes out",
-    ),
-    "store/chats.py:untitle_imported": (
-        1,
-        "whether anything else was told in a group; blanks its title, nothing comes out",
-    ),
+    "store/people.py:unname_imported": (1,
+     "whether anything else was told by or of somebody; blanks names, nothing comes out"),
+    "store/chats.py:untitle_imported": (1,
+     "whether anything else was told in a group; blanks its title, nothing comes out"),
     "store/entities.py:relink": (1, _UNDONE),
     "store/entities.py:restore_types": (1, _UNDONE),
     "learn/extractions.py:unread_among": (1, "which of these sessions have something left to read, no words"),
@@ -134,11 +112,9 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/postgres/ids.py:go_on": (1, "the highest id"),
     "store/postgres/watching.py:watch": (1, "an empty copy of a table, for its types"),
     "store/job_watch.py:names": (1, "ids and types of names that a job has made or typed"),
-    "store/job_watch.py:rows": (1, _UNDONE),
-    "store/memories.py:has_heir": (1, _UNDONE),
+    "store/job_watch.py:rows": (1, _UNDONE), "store/memories.py:has_heir": (1, _UNDONE),
     "store/memories.py:short_id": (1, "the id that a write has just made, or not"),
-    "store/lineage.py:made_from": (1, _UNDONE),
-    "store/lineage.py:offspring": (1, _UNDONE),
+    "store/lineage.py:made_from": (1, _UNDONE), "store/lineage.py:offspring": (1, _UNDONE),
     "store/memories.py:relink": (1, _UNDONE),
     "store/memories.py:mark_enriched": (1, "marks rows that the scope's own read has given; nothing comes out"),
     "jobs/compress.py:_owners": (1, "ids and times of the events of owners an agent works for"),
@@ -149,23 +125,17 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "jobs/reflect.py:_owners": (1, "ids of owners only, of those that an agent serves"),
     "jobs/style.py:_owners": (1, "ids of owners only, of those who have told an agent how to answer them"),
     "jobs/compress.py:_unlearned": (1, "ids of memories that a scope's own read has named"),
-    "jobs/refusals.py:note": (
-        1,
-        "numbers of refusals of memories that a scope's own read has named; no words come out",
-    ),
-    "jobs/enrich.py:_waiting": (
-        1,
-        "which rows an agent's night is for, of those it serves; a step reads them by scope",
-    ),
+    "jobs/refusals.py:note": (1,
+     "numbers of refusals of memories that a scope's own read has named; no words come out"),
+    "jobs/enrich.py:_waiting": (1,
+     "which rows an agent's night is for, of those it serves; a step reads them by scope"),
     "store/filtered.py:within_reach": (1, _THEIRS),
     "forgetting/forgettable.py:memories": (1, _THEIRS),
-    "store/postings.py:remove": (2, _INDEXER),
-    "store/documents.py:standing": (1, _INDEXER),
+    "store/postings.py:remove": (2, _INDEXER), "store/documents.py:standing": (1, _INDEXER),
     "store/postings.py:remove_changed": (2, "deletes rows of a copy's index; nothing comes out"),
     "store/postings.py:check": (1, "whether the index agrees with itself; only that comes out"),
     "store/postings.py:frequencies": (1, "confined to `Scope.partitions`; only numbers come out"),
-    "store/vectors.py:embed_all": (2, _INDEXER),
-    "store/vectors.py:lacks": (2, _INDEXER),
+    "store/vectors.py:embed_all": (2, _INDEXER), "store/vectors.py:lacks": (2, _INDEXER),
     "store/vectors.py:cached": (1, "what an embedder gave for the very text that is asked for, by its hash"),
     "store/vectors.py:Vectors.bits": (1, "confined to `Scope.partitions`"),
     "store/vectors.py:Vectors._near": (3, "confined to one of `Scope.partitions`; search fetches by scope"),
@@ -177,25 +147,20 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/attachments.py:drop_quotes_by": (1, "what quotes a person who is forgotten goes; nothing comes out"),
     "store/attachments.py:fade": (1, "which pictures of one session are its newest; nothing comes out"),
     "store/entities.py:note": (1, "whether a row is this owner's"),
-    "store/entities.py:of_memories": (1, _HELD),
-    "store/entities.py:_check": (4, _HELD),
+    "store/entities.py:of_memories": (1, _HELD), "store/entities.py:_check": (4, _HELD),
     "store/entities.py:_count": (1, _HELD),
     "store/entities.py:_known": (3, "confined to the owner that writes"),
-    "store/entities.py:_spelled": (1, _HELD),
-    "store/entities.py:_move": (1, _HELD),
+    "store/entities.py:_spelled": (1, _HELD), "store/entities.py:_move": (1, _HELD),
     "learn/extractions.py:agent_of": (1, "the id of an agent only"),
     "learn/extractions.py:unread": (1, _SESSION),
     "learn/extractions.py:afterwards": (1, "how full a session's own window is, and how much of it is unread"),
     "learn/extractions.py:unread_before": (1, _SESSION),
-    "learn/extractions.py:reread": (1, _SESSION),
-    "learn/extractions.py:schedule": (1, _SESSION),
+    "learn/extractions.py:reread": (1, _SESSION), "learn/extractions.py:schedule": (1, _SESSION),
     "learn/extractions.py:readable": (1, _SESSION),
     "learn/extractions.py:lines_before": (1, _SESSION),
     "learn/extractions.py:sessions_with_work": (1, "ids of sessions only"),
-    "store/history.py:after": (1, _SESSION),
-    "store/history.py:between": (1, _SESSION),
-    "store/history.py:window": (1, _SESSION),
-    "store/history.py:last_id": (1, _SESSION),
+    "store/history.py:after": (1, _SESSION), "store/history.py:between": (1, _SESSION),
+    "store/history.py:window": (1, _SESSION), "store/history.py:last_id": (1, _SESSION),
     "store/history.py:recorded_at": (1, "a time only, of the messages in which a tool was asked for"),
     "store/history.py:_recorded": (1, _SESSION),
     "store/history.py:last_ids": (1, "ids of the newest messages of sessions that a plan looks through"),
@@ -222,14 +187,13 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/lineage.py:resting_on": (1, "what is deleted with the messages that alone had taught it; shown to nobody"),
     "browse/why.py:_answered": (1, "the id of a turn of this session only"),
     "store/passages.py:outdated": (1, "ids of messages that a scope's own read has named"),
-    "store/chats.py:last_speaker": (1, _SESSION),
-    "store/chats.py:members": (1, _SESSION),
+    "store/chats.py:last_speaker": (1, _SESSION), "store/chats.py:members": (1, _SESSION),
     "store/people.py:_of_both_sides": (1, "ids of what an unlinked person's own rows were made into"),
     "store/erasure.py:note_said": (2, "names and seconds of messages that are being erased, to be hashed"),
     "people/privacy.py:_said": (2, "counts of what the one who asks has said"),
     "learn/opt_outs.py:_spoke_in": (1, "whether somebody has spoken in a chat; only that comes out"),
     "store/entities.py:withdraw": (1, "whether a name is there; nothing comes out"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,20 +236,8 @@ class Statement:
 
 
 _KEYWORDS = {
-    "",
-    "where",
-    "set",
-    "order",
-    "group",
-    "join",
-    "left",
-    "on",
-    "limit",
-    "union",
-    "returning",
-    "values",
-    "from",
-}
+    "", "where", "set", "order", "group", "join", "left", "on", "limit", "union", "returning", "values", "from",
+}  # fmt: skip
 
 
 def statements(path: Path) -> Iterator[Statement]:
@@ -347,18 +299,10 @@ def test_statements_are_run_by_transactions_only() -> None:
         if re.search(r"\.execute(?:many|script)?\(", path.read_text("utf-8"))
     }
     assert executing == {
-        "store/postgres/connection.py",
-        "store/postgres/transaction.py",
-        "store/postgres/database.py",
-        "store/postgres/schema.py",
-        "store/postgres/replica.py",
-        "store/postgres/walls.py",
-        "store/sqlite/tables.py",
-        "store/sqlite/database.py",
-        "store/sqlite/health.py",
-        "store/sqlite/migrate.py",
-        "store/files.py",
-    }
+        "store/postgres/connection.py", "store/postgres/transaction.py", "store/postgres/database.py",
+        "store/postgres/schema.py", "store/postgres/replica.py", "store/postgres/walls.py", "store/sqlite/tables.py",
+        "store/sqlite/database.py", "store/sqlite/health.py", "store/sqlite/migrate.py", "store/files.py",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

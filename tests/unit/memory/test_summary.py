@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agents.budget import count_tokens
 from memory.chat import summary
 from memory.chat.summary import Summary
+from memory.learn.agents import Rotation
 from memory.learn.answer import Unreadable
 from memory.store.history import Message
 from tests.kit.tables import each_row
@@ -91,18 +92,13 @@ PLAIN_TALK = ("ich backe gern brot und höre dabei radio", "meine schwester mag 
 @each_row(
     ("item", "covered"),
     [
-        ("I'm sorry, I cannot help with that.", TALK),
-        ("No prior history.", TALK),
-        ("Here is the summary:", TALK),
-        ("There is nothing to summarise.", PLAIN_TALK),
-        ("Es gibt nichts zusammenzufassen.", TALK),
-        ("Aucun historique à résumer.", PLAIN_TALK),
-        ("Lo siento, no puedo ayudar con eso.", TALK),
-        ("抱歉，我无法总结这段对话。", TALK),
-        ("要約するものはありません。", PLAIN_TALK),
+        ("I'm sorry, I cannot help with that.", TALK), ("No prior history.", TALK), ("Here is the summary:", TALK),
+        ("There is nothing to summarise.", PLAIN_TALK), ("Es gibt nichts zusammenzufassen.", TALK),
+        ("Aucun historique à résumer.", PLAIN_TALK), ("Lo siento, no puedo ayudar con eso.", TALK),
+        ("抱歉，我无法总结这段对话。", TALK), ("要約するものはありません。", PLAIN_TALK),
         ("Die Person segelt gern und besitzt einen großen Garten.", TALK),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_or_a_summary_of_something_else_is_none(item: str, covered: tuple[str, ...]) -> None:
     """In any language: it would take the place of what people said."""
     with pytest.raises(Unreadable):
@@ -179,3 +175,43 @@ def test_a_summary_never_takes_more_than_its_tokens(facts: list[str], decisions:
 def test_nor_does_one_of_first_lines(lines: list[str], before: str, tokens: int) -> None:
     said = [message(n, line) for n, line in enumerate(lines, start=1)]
     assert count_tokens(summary.extract(said, before, timezone="UTC", tokens=tokens, count=count_tokens)) <= tokens
+
+
+# When a conversation begins anew by itself
+
+
+_HOUR = 3_600_000
+
+
+def at(day: int, hour: int, minute: int = 0) -> int:
+    return int(datetime(2026, 3, day, hour, minute, tzinfo=UTC).timestamp() * 1000)
+
+
+def test_a_conversation_goes_on_unless_the_agents_file_says_otherwise() -> None:
+    """Nobody is to lose the thread over a long weekend."""
+    assert not Rotation().is_due(at(1, 10), at(28, 10), "UTC")
+
+
+@pytest.mark.parametrize(("hours", "due"), [(5, False), (6, True), (100, True)])
+def test_it_begins_anew_after_so_long_a_silence(hours: int, due: bool) -> None:
+    assert Rotation(idle_ms=6 * _HOUR).is_due(at(1, 10), at(1, 10) + hours * _HOUR, "UTC") is due
+
+
+@each_row(("last", "now", "due"), [
+        (at(1, 23), at(2, 1), False), (at(1, 23), at(2, 4), True), (at(2, 3, 59), at(2, 4, 1), True),
+        (at(2, 4, 1), at(2, 23), False), (at(2, 5), at(3, 3), False), (at(2, 5), at(4, 3), True),
+    ])  # fmt: skip
+def test_it_begins_anew_with_the_first_words_after_an_hour_of_the_day(last: int, now: int, due: bool) -> None:
+    """A talk past midnight goes on; the next morning's is another one."""
+    assert Rotation(at=time(4)).is_due(last, now, "UTC") is due
+
+
+def test_the_hour_is_that_of_the_person() -> None:
+    """Four o'clock in Tokyo is seven in the evening in London."""
+    rotation = Rotation(at=time(4))
+    assert rotation.is_due(at(1, 18), at(1, 20), "Asia/Tokyo")
+    assert not rotation.is_due(at(1, 18), at(1, 20), "UTC")
+
+
+def test_a_first_message_begins_nothing_anew() -> None:
+    assert not Rotation(idle_ms=1, at=time(4)).is_due(None, at(1, 10), "UTC")

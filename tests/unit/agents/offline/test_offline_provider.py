@@ -141,15 +141,11 @@ async def test_a_tablet_at_night_is_no_goodbye() -> None:
     [
         ("where do I live?", "en", True),
         ("I live in Lisbon. What do you know of it", "en", True),
-        ("what's on tomorrow", "en", True),
-        ("I live in Lisbon", "en", False),
-        ("thanks, that's it", "en", False),
-        ("wo wohne ich?", "de", True),
-        ("ich wohne in Lissabon", "de", False),
-        ("我住在哪里", "zh", True),
+        ("what's on tomorrow", "en", True), ("I live in Lisbon", "en", False), ("thanks, that's it", "en", False),
+        ("wo wohne ich?", "de", True), ("ich wohne in Lissabon", "de", False), ("我住在哪里", "zh", True),
         ("我住在里斯本", "zh", False),
         ("word " * 2_000 + "where do I live?", "en", True),
     ],
-)
+)  # fmt: skip
 def test_it_tells_what_asks_something(text: str, language: str, asks: bool) -> None:
     assert OfflineProvider(tokens, simplified, parts).asks(text, language) == asks

@@ -24,19 +24,14 @@ def question(text: str) -> AskedQuestion:
         ("Hiya!", ("greeting",)),
         ("Morning! How are you keeping?", ("greeting", "how")),
         ("how are things? thanks for yesterday", ("how", "thanks")),
-        ("you stupid machine", ("insult",)),
-        ("you are such a sweet bot", ("compliment",)),
+        ("you stupid machine", ("insult",)), ("you are such a sweet bot", ("compliment",)),
         ("write me a limerick about snow", ("creative",)),
-        ("do you ever get lonely?", ("bot",)),
-        ("I feel so lonely today", ("comfort",)),
-        ("what time is it please", ("clock",)),
-        ("which day is it today?", ("calendar",)),
-        ("is anybody there?", ("here",)),
-        ("can I trust you?", ("privacy",)),
-        ("happy easter!", ("wish",)),
+        ("do you ever get lonely?", ("bot",)), ("I feel so lonely today", ("comfort",)),
+        ("what time is it please", ("clock",)), ("which day is it today?", ("calendar",)),
+        ("is anybody there?", ("here",)), ("can I trust you?", ("privacy",)), ("happy easter!", ("wish",)),
         ("what can you actually do then?", ("can",)),
     ],
-)
+)  # fmt: skip
 def test_small_talk_is_told_by_its_parts(said: str, kinds: tuple[str, ...]) -> None:
     assert social(said, ENGLISH) == kinds
 
@@ -44,13 +39,10 @@ def test_small_talk_is_told_by_its_parts(said: str, kinds: tuple[str, ...]) -> N
 @each_row(
     "said",
     [
-        "Hello! Where do I live?",
-        "what time does the ferry leave?",
-        "thanks, and what is my sister called?",
-        "how far is it to the harbour?",
-        "My boat is called Petrel.",
+        "Hello! Where do I live?", "what time does the ferry leave?", "thanks, and what is my sister called?",
+        "how far is it to the harbour?", "My boat is called Petrel.",
     ],
-)
+)  # fmt: skip
 def test_a_message_that_wants_anything_else_is_no_small_talk(said: str) -> None:
     assert social(said, ENGLISH) == ()
 

@@ -14,8 +14,7 @@ from tests.kit.tables import each_row
 
 SAME = [
     ("pet: cat Pixel", "pet: has a cat named Pixel"),
-    ("pet: cat Pixel", "cat: Pixel"),
-    ("pet: cat Pixel", "pet-name: pixel"),
+    ("pet: cat Pixel", "cat: Pixel"), ("pet: cat Pixel", "pet-name: pixel"),
     ("pet: cat Pixel", "pet: a grey cat called Pixel"),
     ("pet: cat Pixel", "pets: Pixel the cat"),
     ("pet: cat Pixel", "animal: owns a cat whose name is PIXEL"),
@@ -32,39 +31,28 @@ SAME = [
     ("pet: perro Toby", "pet: tiene un perro llamado Toby"),
     ("pet: gata Luna", "mascota: su gata se llama Luna"),
     ("pet: cat Luna", "pet: tiene una gata que se llama Luna"),
-    ("pet: 猫 米粥", "pet: 养了一只猫，名叫米粥"),
-    ("pet: 狗 旺财", "宠物: 有一条狗叫旺财"),
-    ("pet: 猫 ミケ", "pet: ミケという名前の猫を飼っている"),
+    ("pet: 猫 米粥", "pet: 养了一只猫，名叫米粥"), ("pet: 狗 旺财", "宠物: 有一条狗叫旺财"), ("pet: 猫 ミケ", "pet: ミケという名前の猫を飼っている"),
     ("ペット: 犬のポチ", "pet: 犬 ポチ"),
-]
+]  # fmt: skip
 OTHER = [
-    ("pet: cat Pixel", "pet: cat Luna"),
-    ("pet: cat Pixel", "pet: dog Pixel"),
+    ("pet: cat Pixel", "pet: cat Luna"), ("pet: cat Pixel", "pet: dog Pixel"),
     ("pet: cat Pixel", "pet: has no cat Pixel any more"),
     ("pet: cat Pixel", "pet: had a cat named Pixel"),
     ("pet: cat Pixel", "pet: wants a cat named Pixel"),
-    ("pet: cat Pixel", "pet: friend's cat Pixel"),
-    ("pet: cat Pixel", "likes: cat Pixel"),
-    ("pet: cat Pixel", "fear: cat Pixel"),
-    ("pet: cat Pixel", "phone: Pixel"),
-    ("pet: cat Pixel", "pet: a cat"),
+    ("pet: cat Pixel", "pet: friend's cat Pixel"), ("pet: cat Pixel", "likes: cat Pixel"),
+    ("pet: cat Pixel", "fear: cat Pixel"), ("pet: cat Pixel", "phone: Pixel"), ("pet: cat Pixel", "pet: a cat"),
     ("pet: grey cat Pixel", "pet: black cat Pixel"),
     ("pet: cat Pixel, 3 years old", "pet: cat Pixel, 5 years old"),
-    ("sister: Anna", "brother: Anna"),
-    ("sister: Anna", "friend: Anna"),
-    ("sister: Anna", "sister: Eva"),
+    ("sister: Anna", "brother: Anna"), ("sister: Anna", "friend: Anna"), ("sister: Anna", "sister: Eva"),
     ("pet: Katze Mimi", "pet: Katze Momo"),
     ("pet: Katze Mimi", "pet: hat keine Katze Mimi mehr"),
     ("pet: Katze Mimi", "pet: Katze Mimi der Nachbarin"),
     ("pet: chat Félix", "pet: n'a plus de chat Félix"),
     ("pet: chat Félix", "pet: le chat Félix de sa sœur"),
     ("pet: perro Toby", "pet: ya no tiene al perro Toby"),
-    ("pet: perro Toby", "pet: perro Tobi"),
-    ("pet: 猫 米粥", "pet: 狗 米粥"),
-    ("pet: 猫 米粥", "pet: 没有猫米粥了"),
-    ("pet: 犬 ポチ", "pet: 犬 ハチ"),
-    ("pet: 犬 ポチ", "pet: 犬のポチはもういない"),
-]
+    ("pet: perro Toby", "pet: perro Tobi"), ("pet: 猫 米粥", "pet: 狗 米粥"), ("pet: 猫 米粥", "pet: 没有猫米粥了"),
+    ("pet: 犬 ポチ", "pet: 犬 ハチ"), ("pet: 犬 ポチ", "pet: 犬のポチはもういない"),
+]  # fmt: skip
 
 
 def statement(text: str) -> Statement:
