@@ -136,6 +136,7 @@ async def opened(
         search = search_setup(settings, client)
         models = Models(client, Servers(time.monotonic), stack.enter_context(remembered(config.data_dir, now)))
         web = _web(config, client)
+        policy = Policy(rules(config), monotonic=time.monotonic)
         made: dict[str, Agent] = {}
         stores: dict[str, Store] = {}
         for database, served in by_database(config).items():
@@ -156,7 +157,7 @@ async def opened(
             stack.push_async_callback(memory.close, seconds=config.pace.exit_seconds)
             for name, spec in served.items():
                 made[name] = await _equipped(spec, config, models, memory)
-            store = _store(config, memory, channels, served, runtime, web)
+            store = _store(config, memory, channels, served, runtime, web, policy.admins)
             stores |= dict.fromkeys(served, store)
         roster = Roster(
             agents={name: made[name] for name in config.agents},
@@ -166,12 +167,7 @@ async def opened(
             api=api_address(config),
             pages=dict.fromkeys(config.page_agents, settings.page_url),
         )
-        parts = Opened(
-            roster=roster,
-            attachments=_attachments(config, client),
-            policy=Policy(rules(config), monotonic=time.monotonic),
-            models=models,
-        )
+        parts = Opened(roster=roster, attachments=_attachments(config, client), policy=policy, models=models)
         stack.push_async_callback(_close_sources, parts)
         yield parts
 
@@ -183,10 +179,11 @@ def _store(
     served: Mapping[str, AgentSpec],
     runtime: Runtime,
     web: Web | None,
+    admins: Callable[[str], Sequence[str]],
 ) -> Store:
     limits, attachments = config.settings.limits, config.settings.attachments
     language = config.agents[config.default_agent].language
-    delivery = Delivery(memory, channels, language=language, now=runtime.now)
+    delivery = Delivery(memory, channels, language=language, now=runtime.now, admins=admins)
     turns = TurnRunner(
         memory,
         limits=Limits(
@@ -425,10 +422,8 @@ def _web(config: Config, client: Client) -> Web | None:
     if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
         return None
     # Imported here, as agents have to be given these tools.
-    from gateway.internet.pages import Pages
     from gateway.internet.reach import PublicWeb
-    from gateway.internet.search import SearxSearch
-    from gateway.internet.tools import Web
+    from gateway.internet.tools import Pages, SearxSearch, Web
 
     settings = config.settings.internet
     return Web(
@@ -448,7 +443,6 @@ async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Ser
 
 
 async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
-    """Returns the sources of an agent's tools that are not ours; nothing is started yet."""
     sources: list[ToolSource] = []
     if spec.own_tools:
         seconds = spec.turn.call_seconds

@@ -164,14 +164,9 @@ class Receiver:
         pace: Pace,
     ) -> None:
         self._channel, self._host, self._me = session.channel, session.host, session.me
-        self._rest = session.rest
-        self._screen = session.screen
-        self._unread = session.unread
-        self._token = token
-        self._base_url = base_url
-        self._mention = mention
-        self._contacted = contacted
-        self._now = now
+        self._rest, self._screen, self._unread = session.rest, session.screen, session.unread
+        self._token, self._base_url, self._mention = token, base_url, mention
+        self._contacted, self._now = contacted, now
         self._request_seconds = pace.request_seconds
         self._client = _Client(self, session.rest.proxy)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -186,8 +181,7 @@ class Receiver:
         self._connection = "not connected to Discord's gateway yet"
         self._alarm: asyncio.TimerHandle | None = None
         self._gap = 0  # the position after which this session reads everything back
-        self._over = False
-        self._new = False  # whether this is the bot's very first session
+        self._over = self._new = False  # new: this is the bot's very first session
         # The servers that are absent now, each with the position after which it is read back (None: not read back).
         self._awaited: dict[int, int | None] = {}
         self._spots: dict[str, DiscordPlace | None] = {}
@@ -201,6 +195,8 @@ class Receiver:
             "MESSAGE_DELETE_BULK": self._on_delete,
             "INTERACTION_CREATE": self._interactions.take,
             "CHANNEL_DELETE": self._on_channel_delete,
+            **dict.fromkeys(("CHANNEL_UPDATE", "THREAD_UPDATE"), self._on_channel_update),
+            **dict.fromkeys(("GUILD_ROLE_UPDATE", "GUILD_MEMBER_UPDATE"), self._on_roles),
         }
 
     @property
@@ -444,6 +440,20 @@ class Receiver:
         if channel.get("guild_id") is not None:
             self._tell_presence([str(channel["id"])], present=False)
 
+    def _on_channel_update(self, channel: Json) -> None:
+        self._tell_rights([str(channel["id"])])
+
+    def _on_roles(self, changed: Json) -> None:
+        """Handles a changed role, or a member whose roles have changed."""
+        if "user" not in changed or str(changed["user"]["id"]) == self._me.id:
+            self._tell_rights(self._intake.chats_of(str(changed["guild_id"])))
+
+    def _tell_rights(self, chats: Sequence[str]) -> None:
+        """Reports that the bot may have been given the right to write."""
+        for chat in chats:
+            work = partial(self._host.on_rights, self._channel, chat, write=True)
+            self._intake.put(chat, Event(key=f"t{chat}", work=work))
+
     def _tell_presence(self, chats: Sequence[str], *, present: bool) -> None:
         for chat in chats:
             self._intake.put(chat, Event(key=f"p{chat}", work=partial(self._presence, chat, present=present)))
@@ -598,19 +608,19 @@ class Receiver:
     async def _with_opening(self, inbound: Inbound, spot: DiscordPlace) -> Inbound:
         """Returns the first message to the bot in a thread with the message that the thread began with."""
         thread, guild = spot.thread, None if spot.server is None else self._client.get_guild(int(spot.server))
-        passes = thread in (None, inbound.message_id) or thread in self._opened or spot.mine
-        if thread is None or guild is None or passes or not inbound.addressed or inbound.quoted is not None:
+        known = thread in self._opened or spot.mine or inbound.quoted is not None
+        if thread is None or guild is None or known or not inbound.addressed:
             return inbound
         remember(self._opened, thread, True)
-        in_forum = isinstance(guild.get_channel(int(spot.chat)), discord.ForumChannel)
-        opening: Json | None = None
-        with suppress(ChannelError):
-            opening = await self._shown_message(thread if in_forum else spot.chat, thread)
-        if opening is None:
+        if thread == inbound.message_id:
             return inbound
-        return replace(
-            inbound, quoted=quotation(opening, inbound.author_id, me=self._me.id, kind="opening", **_names(guild))
-        )
+        in_forum = isinstance(guild.get_channel(int(spot.chat)), discord.ForumChannel)
+        with suppress(ChannelError, *UNREADABLE):
+            opening = await self._shown_message(thread if in_forum else spot.chat, thread)
+            if opening is not None:
+                quoted = quotation(opening, inbound.author_id, me=self._me.id, kind="opening", **_names(guild))
+                return replace(inbound, quoted=quoted)
+        return inbound
 
     def _on_edit(self, message: Json) -> None:
         edited = edited_at(message)

@@ -226,7 +226,9 @@ def read(
     forwarded = reference.get("type") == _FORWARD or bool(snapshots)
     content = snapshots[0].get("message") or message if snapshots else message
     text = _words(content)
-    named = not forwarded and any(tag in text for tag in tags)
+    # Discord's lists tell what its clients show as a mention; in a span of code there is none.
+    mentioned = {str(user["id"]) for user in message.get("mentions") or ()} | set(message.get("mention_roles") or ())
+    named = not forwarded and any(tag in text and tag.strip("<@!&>") in mentioned for tag in tags)
     users = {
         str(user["id"]): display(user, user.get("member"))
         for user in (*(message.get("mentions") or ()), *(content.get("mentions") or ()))

@@ -23,6 +23,7 @@ from channels.base import (
     Chunk,
     EditGone,
     File,
+    Muted,
     Outbound,
     Place,
     PlaceGone,
@@ -63,7 +64,7 @@ _NO_SHARED_SERVER = 50278
 _NO_REPLY = (160002, 160009)
 #: A channel that is gone or that the bot may not read.
 HIDDEN = frozenset({UNKNOWN_CHANNEL, _MISSING_ACCESS, _MISSING_PERMISSION})
-_CLOSED = HIDDEN | {_NO_DIRECT, _NO_SHARED_SERVER}
+_CLOSED = frozenset({UNKNOWN_CHANNEL, _MISSING_ACCESS, _NO_DIRECT, _NO_SHARED_SERVER})
 
 
 @dataclass(slots=True)
@@ -250,17 +251,17 @@ class DiscordScreen:
             raise ChannelUnavailable(f"{self._rest.host} took a message but does not say under which id", certain=False)
 
     async def _reopen(self, thread: str) -> None:
-        """Opens an archived thread that was not closed on purpose. Raises `PlaceGone`."""
+        """Opens an archived thread that was not closed on purpose. Raises `Muted`."""
         told = "the thread is archived and can't be opened again"
         try:
             shown = await self._rest.call("GET", f"/channels/{thread}", seconds=self._request_seconds)
             if not isinstance(shown, dict) or (shown.get("thread_metadata") or {}).get("locked", True):
-                raise PlaceGone(told)
+                raise Muted(told)
             await self._rest.call(
                 "PATCH", f"/channels/{thread}", body={"archived": False}, seconds=self._request_seconds
             )
         except DiscordRefused as exc:
-            raise PlaceGone(f"{told}: {exc}") from None
+            raise Muted(f"{told}: {exc}") from None
 
     async def _find(self, outbound: Outbound, target: str) -> str | None:
         """Returns the id of the message that this row has already become, if it has."""
@@ -394,8 +395,8 @@ def _not_shown(refused: DiscordRefused, outbound: Outbound) -> ChannelError:
         return ChannelError(f"{told}: the bot can send no files there without the permission “Attach Files”")
     if outbound.edits is not None and refused.number in (_UNKNOWN_MESSAGE, _NOT_OURS):
         return EditGone(told)
-    if refused.number in (_ARCHIVED, _LOCKED):
-        return PlaceGone(told)
+    if refused.number in (_ARCHIVED, _LOCKED, _MISSING_PERMISSION):
+        return Muted(told)
     if refused.number in _CLOSED:
         return PlaceGone(told) if outbound.place.thread is not None else Blocked(told)
     too_large = refused.number == _TOO_LARGE or refused.status == 413

@@ -45,7 +45,7 @@ from channels.supervision import Backoff, Endurance, Pace, UnreadUpdates
 from channels.telegram.menu import fingerprint, menus, removal
 from channels.telegram.parsing import parsed
 from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
-from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present
+from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present, may_write
 from channels.telegram.wire import (
     API,
     Rival,
@@ -198,7 +198,8 @@ class TelegramChannel(Channel):
             offering: asyncio.Task[None] | None = None
             try:
                 me = await self._wire.introduce(self._pace.request_seconds)
-                reader = UpdateReader(channel=self.id, me=me, mention=self._mention)
+                commands = frozenset(command.name for command in host.commands)
+                reader = UpdateReader(channel=self.id, me=me, mention=self._mention, commands=commands)
                 if self._webhook is None:
                     await self._expect_no_webhook()
                     self._handed = _kept_albums((await host.kept(self.id, _ALBUMS)).get(_ALBUMS))
@@ -479,6 +480,7 @@ class TelegramChannel(Channel):
         elif update.my_chat_member is not None:
             change = update.my_chat_member
             await host.on_presence(self.id, str(change.chat.id), present=is_present(change))
+            await host.on_rights(self.id, str(change.chat.id), write=may_write(change))
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))

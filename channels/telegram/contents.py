@@ -33,10 +33,10 @@ _RICH_FILES = 10  # the most files of one rich message
 
 
 def words(message: Message) -> str:
-    rich = message.rich_message
+    rich, text = message.rich_message, message.text or message.caption or ""
     if rich is None:
-        return message.text or message.caption or ""
-    return "\n".join(_lines({"blocks": rich.model_dump(exclude_none=True)["blocks"]}))
+        return text
+    return "\n".join(_lines({"blocks": rich.model_dump(exclude_none=True)["blocks"]})) or text
 
 
 def names_in_rich(message: Message, username: str) -> bool:

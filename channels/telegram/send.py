@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import structlog
@@ -167,7 +167,7 @@ class TelegramScreen:
         seconds = self._request_seconds
         if outbound.file is not None:
             seconds += len(outbound.file.data) / _UPLOAD_RATE
-        while True:  # at most three times: without entities, without thread
+        while True:  # at most four times: without entities, without thread, with nothing but the words
             method = _method(outbound, entities, thread)
             try:
                 shown = await self._call(place.chat, method, seconds=seconds)
@@ -179,10 +179,15 @@ class TelegramScreen:
                     entities = None
                 elif thread is not None and not place.chat.startswith("-") and exc.says("thread", "topic"):
                     # Telegram has refused threads of private chats at times; without the thread the same person
-                    # reads the message.
+                    # reads the message, which then shows what it answers.
                     thread = None
                 else:
-                    raise not_shown(exc, edit=outbound.edits is not None) from None
+                    error = not_shown(exc, edit=outbound.edits is not None, file=outbound.file is not None)
+                    bare = _bare(outbound)
+                    if type(error) is not ChannelError or exc.status != 400 or outbound == bare:
+                        raise error from None
+                    log.warning("telegram.plain", channel=self._channel, row=outbound.id, error=str(exc))
+                    outbound, entities = bare, None
                 continue
             if outbound.edits is not None:
                 return outbound.edits
@@ -270,6 +275,8 @@ def _method(
     except ValueError:
         raise ChannelError(f"{outbound.place.chat!r} is no Telegram chat id") from None
     keyboard = _keyboard(outbound.buttons)
+    # In a private topic the answer stands below what it answers.
+    reply = None if thread is not None and _is_private(outbound.place) else _reply(outbound.reply_to)
     text = outbound.text if entities else markup.unmentioning(outbound.text)
     if outbound.file is not None:
         return SendDocument(
@@ -280,7 +287,7 @@ def _method(
             caption_entities=entities,
             parse_mode=None,
             disable_content_type_detection=True,
-            reply_parameters=_reply(outbound.reply_to),
+            reply_parameters=reply,
             reply_markup=keyboard,
         )
     if outbound.edits is None:
@@ -291,7 +298,7 @@ def _method(
             entities=entities,
             parse_mode=None,
             link_preview_options=preview,
-            reply_parameters=_reply(outbound.reply_to),
+            reply_parameters=reply,
             reply_markup=keyboard,
         )
     if not outbound.edits.isdecimal():
@@ -305,6 +312,10 @@ def _method(
         link_preview_options=preview,
         reply_markup=keyboard,
     )
+
+
+def _bare(outbound: Outbound) -> Outbound:
+    return replace(outbound, markup="", buttons=(), reply_to=None)
 
 
 def _keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:

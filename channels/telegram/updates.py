@@ -110,12 +110,13 @@ class UpdateReader:
     """Reads updates for one bot. `channel` is its channel's id.
 
     `topics` collects the names of topics by chat and topic, as they are seen. With `mention` the bot is addressed in
-    groups only by its @name, a reply to it or a command, else by every message.
+    groups only by its @name, a reply to it or one of its `commands`, else by every message.
     """
 
     channel: str
     me: TelegramBot
     mention: bool
+    commands: frozenset[str] = frozenset()
     topics: dict[tuple[int, str], str] = field(default_factory=dict)
 
     def said(self, updates: Sequence[Update]) -> Inbound | None:
@@ -182,7 +183,7 @@ class UpdateReader:
             return None
         else:
             author_id, author_name = str(author.id), person(author)
-        text, named, elsewhere = _words(message, self.me)
+        text, named, elsewhere = _words(message, self.me, self.commands)
         answered = answered_by(message)
         if kind == "group":
             to_me = answered is not None and answered.from_user is not None and str(answered.from_user.id) == self.me.id
@@ -237,6 +238,11 @@ def is_present(change: ChatMemberUpdated) -> bool:
     return member.status not in ("left", "kicked")
 
 
+def may_write(change: ChatMemberUpdated) -> bool:
+    member = change.new_chat_member
+    return not isinstance(member, ChatMemberRestricted) or member.can_send_messages or not member.is_member
+
+
 def _topic(message: Message) -> str | None:
     """Returns the topic of a message. Replies outside of topics carry a thread id too, which is not a topic's."""
     thread = message.message_thread_id
@@ -255,10 +261,11 @@ def _is_spoken(message: Message, kind: ChatKind) -> bool:
     return content in _SPOKEN or (content == ContentType.UNKNOWN and (kind == "private" or bool(message.caption)))
 
 
-def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:
+def _words(message: Message, me: TelegramBot, commands: frozenset[str]) -> tuple[str, bool, bool]:
     """Returns the text without the bot's own name at its ends, and two flags.
 
-    The first flag is True if the text names or commands the bot, the second if it commands another bot. Names and
+    The first flag is True if the text names or commands the bot, the second if it commands another bot: by its name,
+    or by a command that is none of `commands`, unless these are unknown. Names and
     commands go by Telegram's entities, whose offsets count UTF-16 units, and not by what the text looks like.
     """
     text = words(message)
@@ -284,8 +291,9 @@ def _words(message: Message, me: TelegramBot) -> tuple[str, bool, bool]:
                 if start == 0:
                     cuts.append((2 * len(command), end))
             elif entity.offset == 0:
-                elsewhere = bool(bot)
-                named = named or not bot
+                own = not bot and (not commands or command[1:] in commands)
+                elsewhere = not own
+                named = named or own
     for start, end in reversed(cuts):
         units = units[:start] + units[end:]
     rest = _decoded(units).strip() if cuts else _decoded(units)

@@ -31,6 +31,7 @@ from channels.base import (
     ChannelUnavailable,
     EditGone,
     Moved,
+    Muted,
     PlaceGone,
     TooLarge,
 )
@@ -39,6 +40,11 @@ from channels.proxies import ProxiedConnector
 
 API = "https://api.telegram.org"
 
+#: Where the bot may not write: of a member without rights, of a channel's, of a chat that is restricted.
+_NO_RIGHTS = (
+    "not enough rights to send", "have no rights to send", "chat_write_forbidden", "chat_send_plain_forbidden",
+    "chat_restricted", "need administrator rights", "have no write access",
+)  # fmt: skip
 _UNNAMED_WAIT = 5.0  # a 429 that does not say how long
 
 
@@ -228,16 +234,20 @@ def webhook_set() -> ChannelRefused:
     )
 
 
-def not_shown(refused: TelegramRefused, *, edit: bool) -> ChannelError:
-    """Returns the error for a refused message. The words are Telegram's, as tdlib/telegram-bot-api has them."""
+def not_shown(refused: TelegramRefused, *, edit: bool, file: bool = False) -> ChannelError:
+    """Returns the error for a refused message. The words are Telegram's, as tdlib/telegram-bot-api has them.
+
+    Where a `file` may not be sent, words may.
+    """
     told = str(refused)
     if refused.moved_to is not None:
         return Moved(told, chat=str(refused.moved_to))
     if refused.status in (401, 404):
         # The row is not at fault: it waits until the operator has given a token that is let in.
         return ChannelUnavailable(f"{told}: the bot's token is wrong or was revoked")
-    if refused.says("topic_closed", "topic_deleted", "thread not found", "thread_not_found", "topic_id_invalid"):
-        return PlaceGone(told)
+    muted = refused.says("topic_closed") or (not file and refused.says(*_NO_RIGHTS))
+    if muted or refused.says("topic_deleted", "thread not found", "thread_not_found", "topic_id_invalid"):
+        return Muted(told) if muted else PlaceGone(told)
     if refused.status == 403 or refused.says(
         "chat not found", "user not found", "peer_id_invalid", "chat was deleted", "chat was deactivated"
     ):

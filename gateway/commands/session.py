@@ -203,6 +203,8 @@ async def status(call: Call) -> None:
         lines.append(texts("status.store", path=standing.path, sqlite=standing.sqlite))
         if standing.processes > 1:
             lines.append(texts("status.processes", count=standing.processes))
+        if standing.muted and call.context.session.private:
+            lines.append(texts("status.muted", chats=", ".join(standing.muted)))
     await call.say("\n".join(lines))
 
 

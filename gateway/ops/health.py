@@ -42,7 +42,8 @@ class StoreReport:
     its oldest answer has waited to be delivered; each is None if nothing waits. `wal_bytes` is the size of its
     write-ahead log in bytes. `words_only` says why memory is searched by words alone at the moment; everybody still
     gets answers, so this does not turn the report red. `deployment` is None if the store could not be asked.
-    `set_aside` counts the pieces of talk and the memories that models refused to read.
+    `set_aside` counts the pieces of talk and the memories that models refused to read, `muted` the places in which
+    nothing may be written.
     """
 
     name: str
@@ -53,6 +54,7 @@ class StoreReport:
     words_only: str = ""
     deployment: Deployment | None = None
     set_aside: int = 0
+    muted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,8 @@ def told(page: Mapping[str, Any]) -> str:
             lines.append(f"  {store['name']}: memory is searched by words only. {store['words_only']}")
         if number := store.get("set_aside"):
             lines.append(f"  {store['name']}: {number} set aside, because no model would read them")
+        if number := store.get("muted"):
+            lines.append(f"  {store['name']}: nothing may be written in {number} place{'s' if number > 1 else ''}")
         if (deployment := store.get("deployment")) and deployment["server"]:
             lines += _told_of_server(deployment)
     if stall := page.get("stall"):

@@ -174,9 +174,9 @@ class Course:
 
     @property
     def reply_to(self) -> str | None:
-        """The id of the message that an answer in a group points to; None in private."""
+        """The id of the message that an answer in a group or in a topic points to; else None."""
         last = self.heard[-1].inbound
-        return (last.message_id or last.reply_to) if last.chat_kind == "group" else None
+        return (last.message_id or last.reply_to) if last.chat_kind == "group" or last.thread is not None else None
 
     @property
     def appends(self) -> bool:

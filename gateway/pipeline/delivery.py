@@ -16,7 +16,7 @@ from functools import partial
 import structlog
 
 from agents.spans import WorkTally, span
-from channels.base import Blocked, Button, Channel, ChannelError, EditGone, File, Moved, Outbound, Place
+from channels.base import Blocked, Button, Channel, ChannelError, EditGone, File, Moved, Muted, Outbound, Place
 from gateway.wording.texts import Texts, written_in
 from languages import Language
 from memory.errors import meets_everybody
@@ -77,16 +77,18 @@ class Delivery:
         *,
         language: Language,
         now: Callable[[], int],
+        admins: Callable[[str], Sequence[str]] = lambda _channel: (),
         retry_seconds: float = 30.0,
     ) -> None:
         """`language` is the language of notices if the row itself tells none; `now` gives milliseconds UTC.
 
-        `retry_seconds` is the wait after the store has failed.
+        `admins` returns the user ids of a channel's admins. `retry_seconds` is the wait after the store has failed.
         """
         self._mailbox, self._share = memory.mailbox, memory.share
         self._channels = channels
         self._language = language
         self._now = now
+        self._admins = admins
         self._retry_seconds = retry_seconds
         self.tally = WorkTally()
         self._senders: dict[str, asyncio.Task[None]] = {}
@@ -102,6 +104,7 @@ class Delivery:
 
     async def take_up(self, session_keys: Collection[str] | None = None) -> None:
         """Sends rows that an earlier run or another process left, and handles those that may not have arrived."""
+        await self._mailbox.look_for_muted()
         for session_key in await self._mailbox.sessions_with_mail():
             if session_key in session_keys if session_keys is not None else self._share.holds(session_key):
                 await self._settle_doubts(session_key)
@@ -156,6 +159,35 @@ class Delivery:
                 self._moved[old] = new
             self.wake(new)
 
+    async def rights(self, channel: Channel, chat: str, *, write: bool) -> None:
+        """Goes by what the bot may do in a chat from now on."""
+        named = Place(channel=channel.id, chat=chat).session_key.partition(":")[0]
+        if write:
+            places = [(key, Place.from_session_key(key)) for key in self._mailbox.muted]
+            keys = [
+                key
+                for key, place in places
+                if (place.channel, chat) in ((channel.id, place.chat), (channel.id, place.thread))
+            ]
+            if keys:
+                await self._mailbox.unmute(keys)
+        elif keys := await self._mailbox.sessions_in(channel.platform, named, chat):
+            await self._mute(channel, keys, Muted.code)
+
+    async def _mute(self, channel: Channel, keys: Sequence[str], code: str) -> None:
+        """Notes that nothing may be written in these sessions, which an admin is told once."""
+        log.warning("send.muted", session=keys[0], again_in=600)
+        texts = Texts(self._language)
+        told = await self._mailbox.mute(
+            keys,
+            code,
+            platform=channel.platform,
+            admins=self._admins(channel.id),
+            notice=lambda name: pieces(channel, texts("muted.told", chat=name))[0],
+        )
+        if told is not None:
+            self.wake(told)
+
     def _channel(self, place: Place) -> Channel | None:
         channel = self._channels.get(place.channel)
         return channel if channel is not None and channel.reachable(place) else None
@@ -181,6 +213,8 @@ class Delivery:
                     row, shown = await self._send(channel, place, row)
                     all_sent = all_sent and shown
                 self._faults.pop(session_key, None)
+                if all_sent and session_key in self._mailbox.muted:
+                    await self._mailbox.unmute([session_key])
                 if not all_sent:
                     await self._wait_for_due(session_key)
         # A fault about one session's rows must not leave them unsent until the next start.
@@ -307,6 +341,8 @@ class Delivery:
                 whose = row.session_key.partition(":")[0]
                 await self._mailbox.presence(channel.platform, whose, place.chat, present=False)
                 await self._mailbox.give_up(row.session_key, error.code)
+            case Muted():
+                await self._mute(channel, [row.session_key], error.code)
             case _ if not error.certain:
                 await self._in_doubt(channel, row)
             case _ if error.retryable and self._now() - row.created_at < _LIFETIME_MS:

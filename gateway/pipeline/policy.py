@@ -19,7 +19,7 @@ from gateway.pipeline.limits import Buckets
 
 #: "observe": not said to the bot, which may read it as context; "stranger": tell the person once how to get in;
 #: "pairing": the text is a code, see `code_in`.
-Verdict: TypeAlias = Literal["take", "observe", "ignore", "stranger", "pairing"]
+Verdict: TypeAlias = Literal["take", "observe", "ignore", "stranger", "pairing", "anonymous"]
 #: Looks a "person" or "group" of a channel up in the store: (channel, subject, id) → "allowed", "blocked" or None.
 Access: TypeAlias = Callable[[str, Literal["person", "group"], str], Awaitable[Literal["allowed", "blocked"] | None]]
 
@@ -145,8 +145,12 @@ class Policy:
         admin who blocked themselves could never undo it.
         """
         rules = self._rules.get(inbound.channel)
-        if rules is None or not inbound.author_id:
+        if rules is None:
             return "ignore"
+        if not inbound.author_id:
+            # Who writes for the group itself is an admin who stays anonymous; others write for a channel.
+            own = inbound.author_name == inbound.chat_title and inbound.addressed and not inbound.edited
+            return "anonymous" if own and await self._is_open(inbound, rules, access) else "ignore"
         if not admits(inbound):
             return await self._overheard(inbound, access)
         if rules.open_to_all:
@@ -190,9 +194,7 @@ class Policy:
         # An admin's command opens a group, so it must be heard in a group that is not open yet.
         if self.is_admin(inbound) and (inbound.pressed is not None or _COMMAND.match(inbound.text)):
             return "take"
-        group = await access(inbound.channel, "group", inbound.chat)
-        listed = inbound.chat in rules.groups or inbound.server in rules.servers
-        if group == "blocked" or not (group == "allowed" or listed):
+        if not await self._is_open(inbound, rules, access):
             return "ignore"
         if inbound.author_id in rules.admins:
             return "take"
@@ -201,6 +203,11 @@ class Policy:
             return "ignore"
         known = person == "allowed" or inbound.author_id in rules.allow
         return "take" if known or rules.group_members == "everyone" else "ignore"
+
+    async def _is_open(self, inbound: Inbound, rules: Rules, access: Access) -> bool:
+        group = await access(inbound.channel, "group", inbound.chat)
+        listed = inbound.chat in rules.groups or inbound.server in rules.servers
+        return group == "allowed" or (listed and group != "blocked")
 
 
 def admits(inbound: Inbound) -> bool:

@@ -326,10 +326,13 @@ class TurnRequest:
         files = [(key, one) for key in sorted(attached) for one in attached[key] if one.state == "text"]
         room = min(self.limits.text_tokens, tokens)
         texts = inline([(key, one.text) for key, one in files], room, self.served.gauge.count)
+        begins = {message.id for message in self.view.window if message.nth == 1}
         shown = {id(file): text for (_, file), text in zip(files, texts, strict=True)}
 
         def lines(key: int, *, above: bool) -> list[str]:
             there = [piece for piece in attached[key] if _stands_above(piece) == above]
+            if key not in begins:  # what a thread began with is told to those who come to it
+                there = [piece for piece in there if not piece.kind.endswith(" opening")]
             return [
                 _fenced(piece, text) if text else prompt.one_line(label(piece))
                 for piece in there

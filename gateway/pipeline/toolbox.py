@@ -339,6 +339,8 @@ class Toolbox:
         reading = reminders.at(context, named) or reminders.read_time(context, named, language=self.texts.language)
         if not isinstance(reading, Reading):
             raise ToolError(_UNREAD["none" if reading is None else reading.reason])
+        if reading.what:
+            raise ToolError(f"“{reading.what}” can't be read as part of a time. Leave it out, or ask the person when.")
         return reading
 
     def _due(self, reminder: Reminder) -> str:

@@ -107,7 +107,8 @@ class TurnRunner:
         """Answers a burst of messages of a person. `turn_id` names a turn to resume. Raises `Withdrawn` without any."""
         course = await self._opened(served, where, who, heard, channel, turn_id)
         try:
-            outcome = await self._outcome(course, exempt=exempt)
+            may_write = await self._memory.mailbox.may_write(course.turn.context.session)
+            outcome = await self._outcome(course, exempt=exempt) if may_write else Outcome(pieces=(), error="muted")
         finally:
             self.stops.over(where.session_key)
         if course.aborted:

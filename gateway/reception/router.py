@@ -139,7 +139,6 @@ class Router:
         return Place.from_session_key(session_key).channel in self._channels
 
     def reaches(self, place: Place) -> bool:
-        """Returns whether this process can show anything at `place`."""
         channel = self._channels.get(place.channel)
         return channel is not None and channel.reachable(place)
 
@@ -180,7 +179,6 @@ class Router:
         store.memory.share.taken_up(keys)
 
     async def _ask_for(self, store: Store, key: str) -> None:
-        """Asks the process that holds a session for it, until it has it or a while is over."""
         try:
             for _ in range(_ASKED):
                 await asyncio.sleep(_ASK_SECONDS)
@@ -221,6 +219,9 @@ class Router:
                     taken = await self._access.take_pairing(inbound.channel, inbound.author_id, code)
                     answers = {"allowed": "pair.welcome", "no_tries_left": "pair.locked"}
                     self._say_unstored(inbound, texts(answers.get(taken, "pair.wrong"), id=inbound.author_id))
+                case "anonymous" if not await self._access.kept(inbound.channel, f"anonymous.{inbound.chat}"):
+                    await self._access.keep(inbound.channel, {f"anonymous.{inbound.chat}": "told"})
+                    self._say_unstored(inbound, texts("anonymous"))
                 case "stranger":
                     self._say_unstored(inbound, texts("stranger", id=inbound.author_id))
                 case "ignore" if inbound.ticket and inbound.pressed is None:
@@ -249,6 +250,13 @@ class Router:
                 await store.memory.mailbox.presence(platform, named.partition(":")[0], chat, present=present)
         except StorageError as exc:
             raise _not_taken("presence", exc) from exc
+
+    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+        try:
+            for store in self._roster.each_store:
+                await store.delivery.rights(self._channels[channel], chat, write=write)
+        except StorageError as exc:
+            raise _not_taken("rights", exc) from exc
 
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
@@ -370,6 +378,8 @@ class Router:
         inbound = heard.inbound
         if inbound.edited:
             self._observed.reword(inbound)
+        elif inbound.chat_kind == "group":  # by an edit, what was said to others may have become a message
+            self._observed.remove(inbound.place.session_key, [inbound.message_id])
         if self._observed.places and _asks_to_forget(inbound):
             self._observed.forget(inbound)
         if not self._policy.observes(inbound):

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from memory.context import Context, confined, in_read, reads, sees
-from memory.jobs import refusals, runs
+from memory.jobs import asking, runs
 from memory.jobs.runs import Run
 from memory.learn import extractions
 from memory.learn.extractions import ReadingState
@@ -19,7 +19,7 @@ from memory.mailbox import outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.recall.embedding import Embedding, EmbeddingProgress
 from memory.scope import Scope
-from memory.store import history, memories, passages, people, usage
+from memory.store import chats, history, memories, passages, people, usage
 from memory.store.chats import Session
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.server import Deployment
@@ -50,7 +50,8 @@ class StoreHealth:
     `oldest_inbox` is the arrival of the oldest message that waits for its answer, and `oldest_outbox` the creation of
     the oldest row that waits to be sent, both in milliseconds UTC. `damage` names the damage and the remedy.
     `words_only` says why memory is searched by words alone at the moment; it is empty otherwise. `set_aside` counts
-    the pieces of talk and the memories that models refused to read and that hold up nothing any more.
+    the pieces of talk and the memories that models refused to read and that hold up nothing any more. `muted` counts
+    the places in which nothing may be written.
     """
 
     oldest_inbox: int | None
@@ -60,6 +61,7 @@ class StoreHealth:
     words_only: str = ""
     deployment: Deployment | None = None
     set_aside: int = 0
+    muted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class Status:
 
     `unread` counts the messages that are not yet scheduled to be read; `reading` is the state of the rest. Tokens and
     `cost` are counted since midnight in the person's timezone. `embedding` is None if memory is searched by words
-    alone.
+    alone. `muted` names the chats of the store in which nothing may be written, which only admins may see.
     """
 
     live: int
@@ -86,6 +88,7 @@ class Status:
     path: Path
     processes: int
     embedding: EmbeddingProgress | None
+    muted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +157,6 @@ def _stats(reader: Reader, scope: Scope) -> ScopeStats:
 
 
 class Stats:
-    """The figures of one store (`Service.stats`)."""
-
     def __init__(
         self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
     ) -> None:
@@ -192,10 +193,11 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
             deployment=await self._database.read(self._database.deployment),
+            muted=len(self._mailbox.muted),
             set_aside=0
             if self._database.damage
             else await self._database.read(
-                lambda reader: refusals.count_set_aside(reader) + extractions.count_parked(reader)
+                lambda reader: asking.count_set_aside(reader) + extractions.count_parked(reader)
             ),
         )
 
@@ -293,6 +295,7 @@ class Stats:
                 path=self._database.path,
                 processes=len(self._database.deployment(reader).answering) or 1,
                 embedding=progress,
+                muted=tuple(dict.fromkeys(chats.muted(reader).values())),
             )
 
         return await self._database.read(act)
@@ -339,7 +342,6 @@ def _used_on(day: date, rows: Sequence[Row]) -> UsedDay:
 def _answers_since(
     reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
 ) -> Taken:
-    """Returns the usage of an agent's answers since a time: those to some people, in a chat, or all."""
     whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
     where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
     row = reader.one(

@@ -181,7 +181,6 @@ def _said_lately(
 
 
 def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, now: int) -> None:
-    """Keeps the effects of the view of a turn that ends, and the memories and messages that were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
         chats.put(tx, session_id, snapshot=json.dumps(snapshot.ids), snapshot_at=view.snapshot_taken_at)

@@ -21,6 +21,8 @@ from memory.store.database import Database, Reader, Transaction, of_lane
 
 #: Milliseconds for which a message that came too late waits for a person to ask for its answer.
 _HELD_MS: Final = 7 * 24 * 3_600_000
+#: Milliseconds after which an answer is tried again where writing was refused.
+_MUTED_MS: Final = 600_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,6 +74,8 @@ class Mailbox:
         self._now = now
         self.run_id = run_id
         self._noted: set[str] = set()
+        #: The sessions that this process knows to be muted; the rows decide.
+        self.muted: set[str] = set()
 
     told_before = reads(inbox.told_before)
     unanswered = asks(inbox.unanswered)
@@ -375,6 +379,50 @@ class Mailbox:
         keys = chats.present(tx, platform=platform, channel=channel, reference=chat, left_at=left_at)
         for key in () if present else keys:
             outbox.give_up(tx, key, "blocked")
+
+    async def look_for_muted(self) -> None:
+        self.muted |= (await self._database.read(chats.muted)).keys()
+
+    async def may_write(self, session: chats.Session) -> bool:
+        """Returns whether to answer in a session. Where writing was refused, that is tried once in ten minutes."""
+        now = self._now()
+        if session.muted_at is None:
+            return True
+        self.muted.add(session.key)
+        if 0 <= now - session.muted_at < _MUTED_MS:
+            return False
+        await self._database.write(lambda tx: chats.mute(tx, [session.key], now=now))
+        return True
+
+    async def mute(
+        self, keys: Sequence[str], error: str, *, platform: str, admins: Sequence[str], notice: Callable[[str], Part]
+    ) -> str | None:
+        """Notes that nothing may be written in sessions of one channel, and drops the rows that wait there.
+
+        If that is new, queues `notice`, made of the chat's name, for the admin who was here last. Returns its session.
+        """
+        self.muted.update(keys)
+
+        def act(tx: Transaction) -> str | None:
+            for key in keys:
+                outbox.give_up(tx, key, error)
+            name = chats.mute(tx, keys, now=self._now())
+            channel = keys[0].partition(":")[0] if keys else ""
+            told = chats.private_key(tx, platform=platform, channel=channel, users=admins)
+            if name is None or told is None:
+                return None
+            self._notice(tx, told, None, notice(name))
+            return told
+
+        return await self._database.write(act)
+
+    async def unmute(self, keys: Collection[str]) -> None:
+        await self._database.write(lambda tx: chats.unmute(tx, list(keys)))
+        self.muted.difference_update(keys)
+
+    @in_read
+    def sessions_in(self, reader: Reader, platform: str, channel: str, chat: str) -> list[str]:
+        return chats.sessions_in(reader, platform=platform, channel=channel, reference=chat)
 
     @in_write
     def move(

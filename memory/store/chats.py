@@ -23,7 +23,8 @@ class Session:
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
     `chosen_model` is the model that was chosen with /model. `identity_id` is the noted person of a private chat, and
-    `left_at` the noted time at which the bot left it. `agent` is the agent's name.
+    `left_at` the noted time at which the bot left it. At `muted_at` writing was last refused there, or tried again.
+    `agent` is the agent's name.
     """
 
     id: int
@@ -44,6 +45,7 @@ class Session:
     chosen_model: str | None = None
     identity_id: int | None = None
     left_at: int | None = None
+    muted_at: int | None = None
     agent: str = ""
 
 
@@ -87,10 +89,9 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
     `channel` is the name in session keys. A chat is left when the last of its bots is gone. Platforms report repeatedly
     that a bot is shut out: the first time counts.
     """
-    keys = _session_keys(tx, platform=platform, reference=reference)
-    own = [key for key in keys if key.startswith(f"{channel}:")]
+    own = sessions_in(tx, platform=platform, channel=channel, reference=reference)
     tx.run(
-        "update sessions set left_at = case when ?1 is not null then coalesce(left_at, ?1) end"
+        "update sessions set left_at = case when ?1 is not null then coalesce(left_at, ?1) end, muted_at = null"
         " where key in (select value from json_each(?2))",
         (left_at, own),
     )
@@ -102,6 +103,47 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
         (platform, reference),
     )
     return own
+
+
+def sessions_in(reader: Reader, *, platform: str, channel: str, reference: str) -> list[str]:
+    """Returns the keys of a channel's sessions in a chat; `channel` is the name in session keys."""
+    keys = _session_keys(reader, platform=platform, reference=reference)
+    return [key for key in keys if key.startswith(f"{channel}:")]
+
+
+def mute(tx: Transaction, keys: Sequence[str], *, now: int) -> str | None:
+    """Notes that nothing may be written in these sessions. Returns a name of the chat if that is new, else None."""
+    listed = json.dumps(keys)
+    name = tx.text(
+        "select coalesce(nullif(c.title, ''), s.key) as name from sessions s join chats c on c.id = s.chat_id"
+        " where s.muted_at is null and s.key in (select value from json_each(?)) order by s.id limit 1",
+        (listed,),
+    )
+    tx.run("update sessions set muted_at = ? where key in (select value from json_each(?))", (now, listed))
+    return name
+
+
+def unmute(tx: Transaction, keys: Sequence[str]) -> None:
+    tx.run("update sessions set muted_at = null where key in (select value from json_each(?))", (json.dumps(keys),))
+
+
+def muted(reader: Reader) -> dict[str, str]:
+    """Returns the sessions in which nothing may be written, by key, with the names of their chats."""
+    return reader.pairs(
+        "select s.key, coalesce(nullif(c.title, ''), s.key) as name from sessions s join chats c on c.id = s.chat_id"
+        " where s.muted_at is not null and s.left_at is null"
+    )
+
+
+def private_key(reader: Reader, *, platform: str, channel: str, users: Sequence[str]) -> str | None:
+    """Returns the private session that one of these people used last on a channel."""
+    return reader.text(
+        "select s.key from sessions s join chats c on c.id = s.chat_id join identities i on i.id = c.identity_id"
+        " where c.kind = 'private' and s.left_at is null and s.muted_at is null and i.platform = ?"
+        " and i.user_id in (select value from json_each(?)) and substr(s.key, 1, instr(s.key, ':') - 1) = ?"
+        " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
+        (platform, json.dumps(users), channel),
+    )
 
 
 def heard_in(tx: Transaction, session: Session, speaker_id: int) -> None:
@@ -337,13 +379,11 @@ _TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)
 
 
 def put(tx: Transaction, session_id: int, **values: Value) -> None:
-    """Sets columns of a session by their names."""
     marks = ", ".join(f"{name} = ?" for name in values)
     tx.run(f"update sessions set {marks} where id = ?", (*values.values(), session_id))
 
 
 def put_chat(tx: Transaction, chat_id: int, **values: Value) -> None:
-    """Sets columns of a chat by their names."""
     marks = ", ".join(f"{name} = ?" for name in values)
     tx.run(f"update chats set {marks} where id = ?", (*values.values(), chat_id))
 
@@ -531,7 +571,7 @@ _UNTITLED = erasure.emptied("chats")
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
     " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
-    " c.learning, c.manner, c.identity_id, coalesce(s.left_at, c.left_at) as left_at,"
+    " c.learning, c.manner, c.identity_id, coalesce(s.left_at, c.left_at) as left_at, s.muted_at,"
     " (select name from agents where id = s.agent_id) as agent"
     " from sessions s join chats c on c.id = s.chat_id"
 )

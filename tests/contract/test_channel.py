@@ -32,9 +32,9 @@ from channels.base import (
     Place,
     Suggestion,
     TooLarge,
+    carrying,
     rows,
 )
-from channels.carried import carrying
 from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.supervision import Pace
@@ -160,6 +160,9 @@ class Gateway:
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         raise AssertionError(f"nobody came to {chat} or went")
+
+    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+        raise AssertionError(f"nobody changed what may be done in {chat}")
 
     async def settled(self, place: Place) -> None:
         return None

@@ -332,7 +332,8 @@ async def test_what_discord_py_can_not_read_of_a_server_costs_only_that() -> Non
                 }
                 await discord.event("GUILD_CREATE", told)
                 own = next(role["id"] for role in guild["roles"] if role["id"] != guild["id"])
-                message = discord_message(1, 77, {"content": f"<@&{own}> what is <#77>?", "guild_id": guild["id"]})
+                words = {"content": f"<@&{own}> what is <#77>?", "mention_roles": [own], "guild_id": guild["id"]}
+                message = discord_message(1, 77, words)
                 await discord.event("MESSAGE_CREATE", message)
                 [inbound] = await host.hears()
             state = await discord.state()

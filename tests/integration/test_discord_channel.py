@@ -25,6 +25,7 @@ from channels.base import (
     EditGone,
     Form,
     Inbound,
+    Muted,
     NotTaken,
     Outbound,
     Place,
@@ -679,13 +680,13 @@ async def test_what_discord_refuses_is_told_by_what_it_means(discord: Control) -
     channel = bot(discord)
     thread = await discord.open_thread(GENERAL, "Plans", user=ADA)
     await discord.lock(thread, archived=True)
-    with pytest.raises(PlaceGone):
+    with pytest.raises(Muted):
         await channel.send(row("hello", place(GENERAL, thread)))
     await discord.delete_channel(thread)
     with pytest.raises(PlaceGone):
         await channel.send(row("hello", place(GENERAL, thread)))
     await discord.deny(GENERAL, "send")
-    with pytest.raises(Blocked):
+    with pytest.raises(Muted):
         await channel.send(row("hello", place(GENERAL)))
     await discord.deny(GENERAL)
     await discord.revoke()

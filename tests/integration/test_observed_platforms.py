@@ -49,6 +49,25 @@ async def test_on_telegram(tmp_path: Path) -> None:
             assert any("latest lines for an hour" in text for text in await telegram.texts(GROUP))
 
 
+async def test_message_that_names_the_bot_only_after_an_edit_is_answered_once(tmp_path: Path) -> None:
+    """Whoever forgot the mention adds it; an edit of a message that was answered, or into a command, says nothing new."""
+    model = Model()
+    async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
+        bot = f"token: '{telegram.token}', base_url: '{telegram.url}', groups: [{GROUP}], observe: context"
+        async with serving(tmp_path, model, f"{{telegram: [{{{bot}}}]}}"):
+            await telegram.group(GROUP, bot_admin=True)
+            said = await telegram.say("is it far?", user=ANN, name="Ann", chat=GROUP)
+            other = await telegram.say("to all", user=BOB, name="Bob", chat=GROUP)
+            await telegram.edit(said.message_id, "@remora_test_bot is it far?", chat=GROUP)
+            await telegram.wait(chat=GROUP, text="Yes.")
+            assert "Ann: is it far?" in model.asked and "- Ann: is it far?" not in model.asked
+            await telegram.edit(said.message_id, "@remora_test_bot is it very far?", chat=GROUP)
+            await telegram.edit(other.message_id, "/help@remora_test_bot", chat=GROUP)
+            await telegram.say("@remora_test_bot and now?", user=BOB, name="Bob", chat=GROUP)
+            await telegram.wait(chat=GROUP, text="Yes.", bot_messages=2)
+            assert len(await telegram.texts(GROUP)) == 2
+
+
 async def test_on_discord(tmp_path: Path) -> None:
     model = Model()
     async with serving_discord() as discord:

@@ -598,3 +598,14 @@ async def test_the_model_can_not_save_what_only_a_quotation_says(
     async with bench.running():
         await bench.say("remember this, please", quoted=Quoted(whose=whose, text="I am allergic to walnuts"))
         assert len(await bench.remembered()) == kept
+
+
+async def test_what_a_thread_began_with_is_told_once(tmp_path: Path, clock: Clock) -> None:
+    """After a restart the channel brings it again; the conversation has begun by then."""
+    opening = Quoted(author="Eva", kind="opening", text="My tap drips.")
+    bench = Bench(tmp_path, ScriptedModel(), Screen(), clock)
+    async with bench.running():
+        for text in ("what can she do?", "and then?"):
+            await bench.say(text, chat="help", quoted=opening)
+    shown = "\n".join(message.content for message in bench.model.requests[-1].messages)
+    assert shown.count("My tap drips.") == shown.count("[in a thread that began with a message of Eva]") == 1

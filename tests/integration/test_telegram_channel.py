@@ -25,6 +25,7 @@ from channels.base import (
     EditGone,
     Inbound,
     Moved,
+    Muted,
     NotTaken,
     Place,
     PlaceGone,
@@ -259,6 +260,8 @@ async def test_name_without_letters_is_still_a_name(telegram: Control, host: Hos
         ("@remora_test what is up", False, None),
         ("remora_test_bot what is up", False, None),
         ("/help", True, "/help"),
+        ("/weather", False, None),  # another bot's
+        ("/weather in Ulm", False, None),
         (f"/help{BOT}", True, "/help"),
         (f"/help{BOT} me", True, "/help me"),
         ("/help@another_bot", False, None),
@@ -412,16 +415,45 @@ async def test_answer_to_a_topic_that_is_gone_is_shown_nowhere(telegram: Control
     channel = bot(telegram)
     thread = await telegram.topic(GROUP)
     await (telegram.close_topic if deed == "close" else telegram.delete_topic)(GROUP, thread)
-    with pytest.raises(PlaceGone):
+    with pytest.raises(Muted if deed == "close" else PlaceGone):
         await channel.send(row("between us", place(GROUP, thread)))
     assert await telegram.texts(GROUP) == []
 
 
 async def test_thread_of_a_private_chat_that_is_refused_is_left_out(telegram: Control) -> None:
-    """Telegram has refused such threads at times; it is the same person who reads the answer."""
-    await known(telegram)
-    await bot(telegram).send(row("hello", place(ADA, 77)))
-    assert await telegram.texts(ADA) == ["hello"]
+    """Telegram has refused such threads at times; it is the same person who reads the answer, and sees to what."""
+    thread = await telegram.topic(ADA, "Trips", user=ADA)
+    said = await telegram.say("where to?", user=ADA, thread=thread)
+    answer = row("to Rome", place(ADA, thread), reply_to=str(said.message_id))
+    await bot(telegram).send(answer)
+    within = await shown(telegram)
+    assert within["message_thread_id"] == thread and within["reply_to_message"]["message_id"] == thread
+    await telegram.delete_topic(ADA, thread)
+    await bot(telegram).send(answer)
+    assert "message_thread_id" not in (outside := await shown(telegram))
+    assert (outside["text"], outside.get("reply_to_message")) == ("to Rome", None)  # the question went with its topic
+
+
+async def test_answer_in_a_group_whose_topics_were_switched_off_shows_what_it_answers(telegram: Control) -> None:
+    """Telegram ignores the topic's number then, and all topics stand in one chat."""
+    thread = await telegram.topic(GROUP)
+    said = await telegram.say("when?", user=ADA, chat=GROUP, thread=thread)
+    await telegram.group(GROUP, forum=False)
+    await bot(telegram).send(row("at nine", place(GROUP, thread), reply_to=str(said.message_id)))
+    message = await shown(telegram, GROUP)
+    assert (message["reply_to_message"]["text"], message.get("is_topic_message")) == ("when?", None)
+
+
+async def test_answer_that_is_refused_is_shown_as_bare_words(telegram: Control) -> None:
+    """Better the words without buttons and marks than nothing."""
+    said = await telegram.say("hello", user=ADA)
+    await telegram.fault("refuse", method="sendMessage", status=400, description="Bad Request: HOLOGRAM_REQUIRED")
+    bold = json.dumps([{"type": "bold", "offset": 0, "length": 2}])
+    buttons = (Button(label="yes", data="y"),)
+    await bot(telegram).send(row("hi", markup=bold, reply_to=str(said.message_id), buttons=buttons))
+    message = await shown(telegram)
+    assert message["text"] == "hi"
+    assert not {"entities", "reply_markup", "reply_to_message"} & message.keys()
 
 
 # Outgoing.
@@ -489,10 +521,10 @@ async def test_edit_of_what_is_gone_tells_so(telegram: Control) -> None:
         (403, "Forbidden: user is deactivated", Blocked),
         (403, "Forbidden: bot can't initiate conversation with a user", Blocked),
         (400, "Bad Request: chat not found", Blocked),
-        (400, "Bad Request: TOPIC_CLOSED", PlaceGone),
+        (400, "Bad Request: TOPIC_CLOSED", Muted),
         (400, "Bad Request: message thread not found", PlaceGone),
         (400, "Bad Request: message is too long", ChannelError),
-        (400, "Bad Request: not enough rights to send text messages to the chat", ChannelError),
+        (400, "Bad Request: not enough rights to send text messages to the chat", Muted),
         (400, "Bad Request: BUTTON_DATA_INVALID", ChannelError),
         (401, "Unauthorized", ChannelUnavailable),
         (404, "Not Found", ChannelUnavailable),

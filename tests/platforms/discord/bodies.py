@@ -16,6 +16,7 @@ from aiohttp.multipart import BodyPartReader
 
 from tests.platforms.discord.model import (
     BIGGEST_FILE,
+    CODE,
     JSON,
     SUPPRESS_EMBEDS,
     File,
@@ -30,7 +31,6 @@ _LONGEST = 2_000
 _LONGEST_NONCE = 25
 _BUTTON, _ROW = 2, 1
 _FILE = re.compile(r"files?\[\d{1,2}\]|file")
-_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _BARE_URL = re.compile(r"(?<!<)https?://[^\s<>]{1,2000}")
 
 
@@ -107,7 +107,7 @@ def judge(
     if pinged is not None:
         world.violations.append({"kind": "ping", "method": where, "text": content, "pinged": pinged})
     flags = body.get("flags", 0 if before is None else before.flags)
-    if not flags & SUPPRESS_EMBEDS and _BARE_URL.search(_CODE.sub(" ", content)):
+    if not flags & SUPPRESS_EMBEDS and _BARE_URL.search(CODE.sub(" ", content)):
         world.violations.append({"kind": "preview", "method": where, "text": content})
 
 

@@ -43,6 +43,8 @@ BIGGEST_FILE = 10 * 1024 * 1024
 #: Seconds for which the address of a file holds.
 FILE_LIFE = 86_400
 
+#: A block or span of code.
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MENTIONS = re.compile(r"<@!?(\d{1,20})>")
 _ROLE_MENTIONS = re.compile(r"<@&(\d{1,20})>")
 
@@ -309,7 +311,11 @@ class Interaction:
 
 
 def mentioned(text: str) -> tuple[list[int], list[int], bool]:
-    """The people, the roles, and whether everyone (or everyone here) is named in a text in the way that pings."""
+    """The people, the roles, and whether everyone (or everyone here) is named in a text in the way that pings.
+
+    In code nobody is named.
+    """
+    text = CODE.sub(" ", text)
     people = list(dict.fromkeys(int(one) for one in _MENTIONS.findall(text)))
     roles = list(dict.fromkeys(int(one) for one in _ROLE_MENTIONS.findall(text)))
     return people, roles, "@everyone" in text or "@here" in text

@@ -187,7 +187,7 @@ class Control(PlatformControl):
         await self.ask("group", chat=chat, kind=kind, title=title, forum=forum, bot_admin=bot_admin)
 
     async def topic(self, chat: int, name: str = "Topic", *, user: int = 1001) -> int:
-        """Opens a topic as somebody (the chat becomes a forum); returns its thread id."""
+        """Opens a topic as somebody (a group becomes a forum; `group` makes it none again); returns its thread id."""
         return int((await self.ask("topic", chat=chat, name=name, user=user))["thread"])
 
     async def close_topic(self, chat: int, thread: int, *, user: int = 1001) -> None:

@@ -236,8 +236,8 @@ def _group(
 
 def _topic(_platform: Platform, account: Account, *, chat: int, name: str, user: int) -> JSON:
     world = account.world
-    place = world.place(chat, kind="supergroup")
-    place.forum = True
+    place = world.private(world.person(chat)) if chat > 0 else world.place(chat, kind="supergroup")
+    place.forum = chat < 0
     content: JSON = {"forum_topic_created": {"name": name, "icon_color": 7322096}}
     # 1 is the General topic's, whoever comes first.
     if not place.messages:

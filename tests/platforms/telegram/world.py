@@ -288,8 +288,8 @@ class World:
         return stored
 
     def _open_topic(self, chat: Chat, thread: int | None, *, admin: bool) -> Topic | None:
-        if thread is None:
-            return None
+        if thread is None or (chat.kind == "supergroup" and not chat.forum):
+            return None  # where topics were switched off, Telegram ignores the number
         topic = chat.topics.get(thread)
         # The General topic has the id 1 in the clients, which the Bot API does not take.
         if topic is None or topic.deleted or thread == _GENERAL:

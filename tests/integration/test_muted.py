@@ -1,0 +1,173 @@
+"""A chat in which the bot may not write: nobody is paid for answers there, nothing is lost, and an admin hears of it once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.kit.patience import until
+from tests.kit.served import ADA, ANN, BOB, TELEGRAM_TOKEN, Clock, Served
+from tests.platforms import discord, telegram
+
+GROUP = -1001234567890
+REFUSED = "Bad Request: not enough rights to send text messages to the chat"
+BOT = "@remora_test_bot"
+MINUTE = 60
+
+
+def served(folder: Path, clock: Clock, platform: telegram.Control, port: int) -> Served:
+    """As `remora init` writes it, but for a group and the platform's addresses."""
+    bot = f"[{{token: '{platform.token}', base_url: '{platform.url}', allow: [{BOB}], admins: [{ANN}], groups: [{GROUP}]}}]"
+    return Served(
+        folder, telegram=platform, now=clock, model_url=platform.model_url, port=port, shipped=True,
+        channels=f"{{telegram: {bot}}}", limits="{burst_seconds: 0}",
+    )  # fmt: skip
+
+
+async def paid(platform: telegram.Control | discord.Control, words: str) -> int:
+    return sum(count for text, count in (await platform.asked()).items() if words in text)
+
+
+async def muted(bot: Served, count: int) -> Any:
+    async def holds() -> bool:
+        return [store["muted"] for store in (await bot.health())["stores"]] == [count]
+
+    await until(holds)
+
+
+async def test_a_group_in_which_it_may_not_write_costs_one_call_and_is_tried_again(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """The restart knows of it, what was said is kept, and the right to write ends it."""
+    clock = Clock()
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
+        bot = served(tmp_path, clock, platform, unused_tcp_port)
+        await platform.group(GROUP, title="Allotment")
+        async with bot.running():
+            await bot.ready()
+            await platform.say("hello", user=ANN, name="Ann")
+            await platform.wait(bot_messages=1, chat=ANN)
+            await platform.fault("refuse", place=GROUP, times=0, status=400, description=REFUSED)
+            await platform.say(f"{BOT} what grows first?", user=BOB, chat=GROUP, name="Bob")
+            await muted(bot, 1)
+            for n in range(8):
+                await platform.say(f"{BOT} what grows then, number {n}?", user=BOB, chat=GROUP, name="Bob")
+            await platform.wait(bot_messages=2, chat=ANN)
+            await platform.say("/status", user=ANN)
+            await platform.wait(bot_messages=3, chat=ANN)
+            hello, told, status = await platform.texts(ANN)
+            assert hello.startswith("Answer to: ") and "may not write in “Allotment”" in told
+            assert "No right to write: Allotment" in status
+            page = await bot.health()
+            assert page["status"] == "green"
+        async with bot.running():
+            await bot.ready()
+            await platform.say(f"{BOT} what grows last?", user=BOB, chat=GROUP, name="Bob")
+            await platform.say("still there?", user=ANN)
+            await platform.wait(bot_messages=4, chat=ANN)
+            assert (await paid(platform, "grow"), len(await platform.texts(ANN))) == (1, 4)
+            refused = len([one for one in await platform.requests("sendMessage") if one["chat"] == GROUP])
+            clock.shift += 11 * MINUTE  # one attempt
+            await platform.say(f"{BOT} what grows now?", user=BOB, chat=GROUP, name="Bob")
+            await until(lambda: counted(platform, refused))
+            await platform.say(f"{BOT} and what grows next?", user=BOB, chat=GROUP, name="Bob")
+            await platform.say("and now?", user=ANN)
+            await platform.wait(bot_messages=5, chat=ANN)
+            assert await paid(platform, "grow") == 2
+            await platform.heal()
+            await platform.member(GROUP, "add", user=BOB)
+            await platform.say(f"{BOT} what may I sow?", user=BOB, chat=GROUP, name="Bob")
+            await platform.wait(bot_messages=1, chat=GROUP)
+            assert len(await platform.texts(ANN)) == 5
+            await muted(bot, 0)
+        assert await paid(platform, "what may I sow?") == 1
+
+
+async def counted(platform: telegram.Control, before: int) -> bool:
+    return len([one for one in await platform.requests("sendMessage") if one["chat"] == GROUP]) > before
+
+
+async def test_a_restriction_that_telegram_tells_of_costs_nothing(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Fields that nobody knows yet don't hide it."""
+    clock = Clock()
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
+        bot = served(tmp_path, clock, platform, unused_tcp_port)
+        await platform.group(GROUP, title="Allotment")
+        async with bot.running():
+            await bot.ready()
+            await platform.say("hello", user=ANN, name="Ann")
+            await platform.say(f"{BOT} what grows first?", user=BOB, chat=GROUP, name="Bob")
+            await platform.wait(bot_messages=1, chat=ANN)
+            await platform.wait(bot_messages=1, chat=GROUP)
+            rights = (
+                "messages",
+                "audios",
+                "documents",
+                "photos",
+                "videos",
+                "video_notes",
+                "voice_notes",
+                "polls",
+                "other_messages",
+            )
+            me = {
+                "id": int(platform.token.partition(":")[0]),
+                "is_bot": True,
+                "first_name": "Test",
+                "username": BOT[1:],
+            }
+            restricted = {
+                "user": me, "status": "restricted", "is_member": True, "until_date": 0, "can_add_web_page_previews": False,
+                "can_react_to_messages": False, "can_edit_tag": False,
+                "can_change_info": False, "can_invite_users": False, "can_pin_messages": False, "can_manage_topics": False,
+                "can_hum": False, **{f"can_send_{right}": False for right in rights},
+            }  # fmt: skip
+            chat = {"id": GROUP, "type": "supergroup", "title": "Allotment"}
+            change = {
+                "chat": chat, "from": {"id": BOB, "is_bot": False, "first_name": "Bob"}, "date": clock() // 1000,
+                "old_chat_member": {"user": me, "status": "member"}, "new_chat_member": restricted,
+            }  # fmt: skip
+            await platform.inject({"my_chat_member": change})
+            await platform.wait(bot_messages=2, chat=ANN)
+            await platform.say(f"{BOT} what grows then?", user=BOB, chat=GROUP, name="Bob")
+            await platform.say("still there?", user=ANN)
+            await platform.wait(bot_messages=3, chat=ANN)
+            assert await paid(platform, "grow") == 1
+            free = {"user": me, "status": "member"}
+            await platform.inject(
+                {"my_chat_member": {**change, "old_chat_member": restricted, "new_chat_member": free}}
+            )
+            await platform.say(f"{BOT} what grows now?", user=BOB, chat=GROUP, name="Bob")
+            await platform.wait(bot_messages=2, chat=GROUP)
+
+
+async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_port: int) -> None:
+    clock = Clock()
+    async with discord.serving(model_ms=0) as platform:
+        server, general = await platform.add_guild("Allotment")
+        assert general is not None
+        account = (
+            f"[{{token: '{platform.token}', base_url: '{platform.api_url}', admins: [{ADA}], servers: [{server}]}}]"
+        )
+        bot = Served(
+            tmp_path, discord=platform, now=clock, model_url=platform.model_url, port=unused_tcp_port, shipped=True,
+            channels=f"{{discord: {account}}}", limits="{burst_seconds: 0}",
+        )  # fmt: skip
+        async with bot.running():
+            await bot.ready()
+            home = (await platform.say("hello", user=ADA)).channel
+            await platform.wait(bot_messages=1, channel=home)
+            await platform.deny(general, "send")
+            await platform.say(f"{platform.mention} what grows first?", user=1001, channel=general)
+            await muted(bot, 1)
+            for n in range(8):
+                await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
+            await platform.wait(bot_messages=2, channel=home)
+            await platform.say("still there?", user=ADA)
+            await platform.wait(bot_messages=3, channel=home)
+            assert await paid(platform, "grow") == 1
+            assert "may not write in “#general”" in (await platform.texts(home))[1]
+            await platform.deny(general)
+            await muted(bot, 0)
+            await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
+            await platform.wait(bot_messages=1, channel=general)
