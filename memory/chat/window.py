@@ -85,6 +85,12 @@ class TurnMaterial:
     learned: Revision | None = None
     reminders: tuple[Reminder, ...] = ()
 
+    @property
+    def file_texts(self) -> list[str]:
+        """The texts of all files that the model may read, but not what people have said in a voice message."""
+        shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
+        return [one.text for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text"]
+
 
 def take(
     reader: Reader,
