@@ -87,7 +87,7 @@ class TurnMaterial:
 
     @property
     def file_texts(self) -> list[str]:
-        """The texts of all files and quotes that the model may read, without the bot's and the quoting person's words."""
+        """The texts of all files and quotes that the model may read, without the bot's and the quoter's words."""
         shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
         beside = (one for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text")
         return [one.text for one in beside if not one.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self "))]
