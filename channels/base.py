@@ -24,8 +24,10 @@ AttachmentKind: TypeAlias = Literal["image", "audio", "video", "file", "other", 
 #: Whose words are quoted: the bot's, those of the person who quotes them, or another's.
 Whose: TypeAlias = Literal["bot", "self", "other"]
 #: What is quoted. A "part" was chosen by the person, "elsewhere" is a message in another chat, "opening" the one that a
-#: thread began with, and "gone" one that was deleted.
-QuotedKind: TypeAlias = Literal["message", "part", "elsewhere", "story", "task", "option", "opening", "gone"]
+#: thread began with, "gone" one that was deleted, and "withheld" one whose author does not want it read.
+QuotedKind: TypeAlias = Literal[
+    "message", "part", "elsewhere", "story", "task", "option", "opening", "gone", "withheld"
+]
 
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1

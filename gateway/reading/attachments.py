@@ -79,6 +79,7 @@ _QUOTED = {
     "option": "in reply to an option in a poll{}",
     "opening": "in a thread that began with a message{}",
     "gone": "in reply to a deleted message{}",
+    "withheld": "in reply to a message{}; the words are left out, as the author asked",
 }
 _WHOSE = {"bot": " of yours", "self": " of their own", "other": " of {}", "forward": " from {}"}
 

@@ -86,6 +86,7 @@ class Intake:
         """Commits a message. Returns "held" if it is too old to be answered unasked. Raises `StorageError`."""
         if await self._names_the_bot_late(inbound, store):
             inbound = replace(inbound, edited=False)
+        inbound = await self._without_silent(inbound, store)
         long = sum(map(len, _texts_of(inbound))) > _LONG
         heard = await asyncio.to_thread(self._masked, inbound) if long else self._masked(inbound)
         stale = self._is_stale(inbound)
@@ -105,6 +106,16 @@ class Intake:
             store.delivery.wake(key)
             return "held"
         return replace(heard, inbox_id=inbox_id)
+
+    async def _without_silent(self, inbound: Inbound, store: Store) -> Inbound:
+        """Returns a message without the words that it quotes of a person who opted out of learning."""
+        quoted = inbound.quoted
+        if quoted is None or quoted.whose != "other" or not quoted.author_id:
+            return inbound
+        known = await store.memory.privacy.speakers(inbound.platform, [quoted.author_id])
+        if all(speaker.learning for speaker in known.values()):
+            return inbound
+        return replace(inbound, quoted=replace(quoted, kind="withheld", text="", attachments=()))
 
     async def _names_the_bot_late(self, inbound: Inbound, store: Store) -> bool:
         """Returns whether a message that was not for the bot now is, by an edit. It can't become a command."""
@@ -177,7 +188,9 @@ class Intake:
 
         gone = await store.memory.mailbox.withdraw(key, is_deleted)
         self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
-        await store.memory.requests.retract(self._channels[place.channel].platform, key, message_ids)
+        threads = [] if place.thread else [(replace(place, thread=one).session_key, [one]) for one in message_ids]
+        for there, ids in ((key, message_ids), *threads):  # a thread has the id of the message that it began with
+            await store.memory.requests.retract(self._channels[place.channel].platform, there, ids)
         return gone
 
     async def take_back_learned(self, store: Store, place: Place, message_ids: Sequence[str]) -> None:

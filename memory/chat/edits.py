@@ -242,11 +242,13 @@ class Edits:
         """
         session = self._context.session
         said = history.said_by(self._tx, session.id, self._context.speaker.id, platform_ref)
-        if said is None:
+        if said is None:  # it may have been said to others, and quoted
+            attachments.drop_rows(self._tx, attachments.quoting(self._tx, session.id, [platform_ref]))
             return False
         text = compose(text, attachments.of_messages(self._tx, [said.id]).get(said.id, ()))
         if said.text == text:
             return False
+        attachments.drop_quotes(self._tx, [said.id])
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
         blanking.clear_traffic(self._tx, [said.id], now=self._now)
         under_way = blanking.running_turns(self._tx, [said.id])

@@ -25,7 +25,19 @@ from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.scope import Scope
-from memory.store import entities, filtered, history, lineage, memories, passages, people, recalls, scopes
+from memory.store import (
+    attachments,
+    chats,
+    entities,
+    filtered,
+    history,
+    lineage,
+    memories,
+    passages,
+    people,
+    recalls,
+    scopes,
+)
 from memory.store.chats import Session
 from memory.store.database import Reader
 from memory.store.filtered import Reach
@@ -71,7 +83,8 @@ _SENTENCE: Final = re.compile(r"\S\s+\S|[\u3040-\u9fff]{3}")
 class Selection:
     """The rows to be forgotten. `first` (included) and `last` (not included) are milliseconds UTC.
 
-    `more` counts the memories and messages that match as well but are too many for one request. With `near` no row held
+    `quote_ids` are quotes in this chat that hold the words. `more` counts the memories and messages that match as well
+    but are too many for one request. With `near` no row held
     all the typed words, and these rows are the nearest.
     """
 
@@ -79,6 +92,7 @@ class Selection:
     memory_ids: tuple[int, ...] = ()
     message_ids: tuple[int, ...] = ()
     reminder_ids: tuple[int, ...] = ()
+    quote_ids: tuple[int, ...] = ()
     first: int = 0
     last: int = 0
     more: int = 0
@@ -405,6 +419,10 @@ def _held(
         return replace(nearest, near=True)
     if selection is not None and not selection.memory_ids and (meant := _of_kind(reader, asker, facts)):
         return replace(selection, memory_ids=meant, near=True)
+    if selection is not None:
+        beside = attachments.quotes(reader, chats.sessions_of_chat(reader, asker.session.chat_id))
+        quoting = (row["id"] for row in beside if terms and terms <= set(tokenised.tokens(row["text"])))
+        selection = replace(selection, quote_ids=tuple(quoting))
     return with_names(reader, asker, selection, terms) if selection is not None and whole else selection
 
 

@@ -22,7 +22,7 @@ from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
 from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls, scopes
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
 
 #: Messages blanked in one transaction, at some 20 µs each. The others are hidden from everybody by then.
@@ -78,7 +78,10 @@ def carry_out(
         if plan.is_whole(asker, going.what):
             quotes = Quotes(plan.telling_texts(tx, [*going.memories, *going.derived], []))
         _clear_mail(tx, asker, going, sessions, quotes, now=now)
-        chats.drop_summaries(tx, blanked, sessions=_quoted_in_summaries(tx, sessions, quotes, going))
+        summed_up = _that_tell(chats.summaries(tx, sessions), quotes, going)
+        chats.drop_summaries(tx, blanked, sessions=summed_up)
+        quoting = _that_tell(attachments.quotes(tx, sessions), quotes, going)
+        attachments.drop_rows(tx, [*quoting, *going.quote_ids])
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)
         erasure.note_said(tx, blanked, now=now)
         history.hide(tx, blanked[_AT_ONCE:], now=now)
@@ -257,10 +260,9 @@ def _selves(reader: Reader, asker: Asker, going: Plan) -> Sequence[int]:
     return choose.identities(reader, asker) if going.what == "me" else asker.selves
 
 
-def _quoted_in_summaries(reader: Reader, session_ids: Sequence[int], quotes: Quotes, going: Plan) -> list[int]:
-    """Returns the sessions whose summary or task quotes a row that goes, or holds its value or name, however short."""
+def _that_tell(rows: Sequence[Row], quotes: Quotes, going: Plan) -> list[int]:
+    """Returns the rows whose text quotes a row that goes, or holds its value or name, however short."""
     values = Quotes([*(memory.value for memory in going.memories), *going.names])
-    rows = chats.summaries(reader, session_ids)
     return [row["id"] for row in rows if quotes.stand_in(row["text"]) or values.stand_in(row["text"], whole_words=True)]
 
 

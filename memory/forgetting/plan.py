@@ -139,6 +139,7 @@ class Plan:
     skipped: int
     looked: Looked
     reminders: tuple[Reminder, ...] = ()
+    quote_ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
     naming: int = 0
 
@@ -192,6 +193,7 @@ def plan(reader: Reader, asker: Asker, selection: Selection, how: How, *, looked
         skipped=chosen.skipped,
         looked=looked,
         reminders=reminders,
+        quote_ids=selection.quote_ids,
         names=tuple(names),
         naming=len(kept) + len(set().union(*naming.values())) if how == "words" else 0,
     )

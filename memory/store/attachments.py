@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory.store.database import Reader, Row, Transaction
+from memory.text.words import tokens
 
 #: "text": a readable file; "spoken": a transcribed voice message; "named": only the name is known.
 AttachedState: TypeAlias = Literal["text", "picture", "spoken", "named"]
@@ -24,6 +25,9 @@ QUOTED: Final = "quoted "
 IS_QUOTED: Final = "kind like 'quoted %'"
 #: The most pictures of a session that are kept when their messages have left the window.
 _EARLIER: Final = 8
+#: The share of a quote's words that stand in the message it was taken from: a long one is shortened, and a platform
+#: shows addresses and signs otherwise than the bot wrote them.
+_ALIKE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +132,11 @@ def drop_of_messages(tx: Transaction, message_ids: Sequence[int]) -> None:
 
 
 def quoting(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> list[int]:
-    """Returns the rows that quote messages of a session with these platform ids."""
+    """Returns the rows in a session that quote messages with these platform ids; a thread has that of its opening."""
     return reader.ids(
-        f"select a.id from messages m join attachments a on a.message_id = m.id where m.session_id = ? and {IS_QUOTED}"
-        " and m.reply_to in (select value from json_each(?))",
+        "select a.id from sessions s join messages m on m.session_id = s.id join attachments a on a.message_id = m.id"
+        f" where s.id = ?1 and {IS_QUOTED} and (m.reply_to in (select value from json_each(?2))"
+        " or (a.kind like 'quoted % opening' and s.thread in (select value from json_each(?2))))",
         (session_id, platform_refs),
     )
 
@@ -140,21 +145,51 @@ def drop_rows(tx: Transaction, ids: Sequence[int]) -> None:
     tx.run("delete from attachments where id in (select value from json_each(?))", (ids,))
 
 
+def quotes(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
+    return reader.all(
+        f"select a.id, a.text from messages m join attachments a on a.message_id = m.id where {IS_QUOTED}"
+        " and a.text <> '' and m.session_id in (select value from json_each(?))",
+        (session_ids,),
+    )
+
+
 def drop_quotes(tx: Transaction, message_ids: Sequence[int]) -> None:
-    """Drops what later messages quote of these. Which answer of the bot is quoted is not kept: all quotes of it go."""
+    """Drops what other messages quote of these, which still have their words.
+
+    Of the bot's answers, and of messages in other chats, the quoted message's id is not kept: their words are compared.
+    """
     tx.run(
         f"delete from attachments where {IS_QUOTED} and message_id in (select r.id from messages m"
         " join messages r on r.session_id = m.session_id and r.reply_to = m.platform_ref"
         " where m.id in (select value from json_each(?)))",
         (message_ids,),
     )
-    tx.run(
-        "delete from attachments where kind like 'quoted bot %' and message_id in (select r.id from messages r"
-        " join (select session_id, min(id) as first from messages where role = 'assistant'"
-        " and id in (select value from json_each(?)) group by session_id) m"
-        " on r.session_id = m.session_id and r.id > m.first where r.reply_to is not null)",
+    there = tx.all(
+        "select a.id, a.kind, a.media_type as user_id, a.text, m.session_id from attachments a"
+        " join messages m on m.id = a.message_id where a.text <> '' and (a.kind like 'quoted bot %'"
+        " or a.kind like 'quoted % elsewhere' or a.kind like 'quoted % opening' )"
+    )
+    if not there:
+        return
+    going = tx.all(
+        "select m.session_id, m.role, m.text, i.user_id from messages m left join identities i on i.id = m.author_id"
+        " where m.role in ('user', 'assistant') and m.text <> '' and m.id in (select value from json_each(?))",
         (message_ids,),
     )
+    said = [(row, frozenset(tokens(row["text"]))) for row in going]
+    drop_rows(tx, [quote["id"] for quote in there if any(_quotes(quote, row, terms) for row, terms in said)])
+
+
+def _quotes(quote: Row, said: Row, terms: frozenset[str]) -> bool:
+    """Returns whether a quote may be of a message with these terms. Platforms show its words without their marks."""
+    if quote["kind"].startswith(f"{QUOTED}bot "):
+        here = quote["session_id"] == said["session_id"] or quote["kind"].endswith(" elsewhere")
+        if said["role"] != "assistant" or not here:
+            return False
+    elif quote["user_id"] != said["user_id"]:
+        return False
+    words = frozenset(tokens(quote["text"]))
+    return len(words & terms) >= _ALIKE * len(words)
 
 
 def drop_quotes_by(tx: Transaction, identity_ids: Sequence[int]) -> None:

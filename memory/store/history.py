@@ -213,9 +213,12 @@ def said_here(reader: Reader, session_id: int, platform_refs: Sequence[str]) -> 
 def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool = False) -> None:
     """Blanks these messages and deletes their attachments: they are not read, learned from or found any more.
 
-    What later messages quote of them goes too. With `by_age`, messages already read keep `learn`: more may still be
-    learned from their memories, because nobody has wished otherwise.
+    What other messages quote of them goes too. With `by_age` that stays as long as the message that quotes it, and
+    messages already read keep `learn`: more may still be learned from their memories, because nobody has wished
+    otherwise.
     """
+    if not by_age:
+        attachments.drop_quotes(tx, message_ids)
     tx.run(
         f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
         " learn = case when ?2 = 1 and id <= (select extracted_to from sessions s where s.id = session_id)"
@@ -223,7 +226,6 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
         " where id in (select value from json_each(?3))",
         (now, int(by_age), message_ids),
     )
-    attachments.drop_quotes(tx, message_ids)
     attachments.drop_of_messages(tx, message_ids)
     documents.changed_messages(tx, message_ids)
     chats.drop_summaries_of(tx, message_ids)

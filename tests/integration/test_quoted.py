@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from channels.base import Attachment, Inbound, Quoted
+from memory.store import history
 from tests.kit import discord_bot, telegram_bot
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
@@ -607,6 +610,91 @@ async def test_of_a_person_who_is_forgotten_no_quotation_is_left(tmp_path: Path,
         await bench.say("/privacy delete", person="bob")
         await bench.say("yes", person="bob")
         assert await bench.rows("select count(*) from attachments where text <> ''") == [(0,)]
+
+
+async def test_words_of_a_person_who_is_out_are_not_quoted(telegram: Telegram, tmp_path: Path) -> None:
+    model = Model()
+    async with served(tmp_path, telegram, model) as product, product.running():
+        await telegram.group(GROUP, bot_admin=True)
+        await telegram.say("/privacy@remora_test_bot out", user=BOB, name="Bob", chat=GROUP)
+        await telegram.wait(chat=GROUP, bot_messages=1)
+        first = await telegram.say("the ferry leaves at six", photo=PNG, user=BOB, name="Bob", chat=GROUP)
+        await telegram.say("@remora_test_bot translate this", user=ANN, chat=GROUP, reply_to=first.message_id)
+        await telegram.wait(chat=GROUP, text="Lasagne with beef.")
+    assert "ferry" not in model.whole[-1] and model.pictures == 0
+    assert "[in reply to a message of Bob; the words are left out, as the author asked]" in model.whole[-1]
+
+
+_SECRET = "my wife is called Wilhelmina"
+
+
+async def _left(bench: Bench) -> int:
+    ((left,),) = await bench.rows("select count(*) from attachments where text <> ''")
+    return int(str(left))
+
+
+async def test_an_edit_takes_the_earlier_words_out_of_what_quotes_them(tmp_path: Path, clock: Clock) -> None:
+    """Also where the bot knows only the quote, because the message was said to others."""
+    bench = Bench(tmp_path, ScriptedModel(), Screen(), clock)
+    async with bench.running():
+        await bench.say(_SECRET, key="m1")
+        await bench.say("how is that spelled?", reply_to="m1", quoted=Quoted(whose="self", text=_SECRET))
+        bobs = Quoted(author="Bob", author_id="bob", text="hers, too")
+        await bench.say("translate this", chat="club", reply_to="m2", quoted=bobs)
+        assert await _left(bench) == 2
+        await bench.say("my wife is called Waltraud", key="e1", message_id="m1", edited=True)
+        assert await _left(bench) == 1
+        await bench.say("his", key="e2", person="bob", chat="club", message_id="m2", edited=True, addressed=False)
+        assert await _left(bench) == 0
+
+
+@pytest.mark.parametrize(
+    ("chat", "quoted"),
+    [
+        ("club", Quoted(whose="self", kind="elsewhere", author_id="ada", text=_SECRET)),
+        (None, Quoted(author="Eva", author_id="eva", text="Wilhelmina is in hospital")),
+        (None, Quoted(whose="bot", text="Noted: Wilhelmina, your wife.")),
+    ],
+    ids=["elsewhere", "another's", "the bot's"],
+)
+async def test_what_is_forgotten_by_its_words_goes_from_quotes(
+    tmp_path: Path, clock: Clock, chat: str | None, quoted: Quoted
+) -> None:
+    bench = Bench(tmp_path, ScriptedModel("Noted: **Wilhelmina**, your wife.", "ok"), Screen(), clock)
+    async with bench.running():
+        await bench.say(_SECRET)
+        await bench.say("what does that mean?", chat=chat, quoted=quoted)
+        await bench.say("/forget Wilhelmina")
+        assert await _left(bench) == 1
+        await bench.say("yes")
+        assert await _left(bench) == 0
+
+
+async def test_a_deleted_opening_goes_from_its_thread(tmp_path: Path, clock: Clock) -> None:
+    """On Discord a thread has the id of its opening, which stands in the channel or, in a forum, in the thread."""
+    bench = Bench(tmp_path, ScriptedModel(), Screen(), clock)
+    async with bench.running():
+        for thread in ("77", "78", "79"):
+            opening = Quoted(author="Eva", author_id="eva", kind="opening", text="My tap drips.")
+            await bench.say("what can she do?", chat="help", thread=thread, quoted=opening)
+        channel = bench.inbound("", chat="help").place
+        for place, ref in ((channel, "77"), (replace(channel, thread="78"), "78")):
+            await bench.router.on_deleted(place, [ref])
+            await bench.router.settled(place)
+        assert await _left(bench) == 1
+
+
+async def test_a_quote_of_the_bot_lasts_when_other_answers_go(tmp_path: Path, clock: Clock) -> None:
+    """By age none goes before the message it stands with; by a wish only what was taken from the words that go."""
+    bench = Bench(tmp_path, ScriptedModel("Take a tram to the old harbour.", "ok", "ok", "ok"), Screen(), clock)
+    dish = Quoted(whose="bot", text="Lasagne with beef")
+    async with bench.running():
+        await bench.say("how do I get there?", chat="club", key="q1")
+        await bench.say("make it vegan", chat="club", reply_to="x", quoted=dish)
+        ids = [int(str(number)) for (number,) in await bench.rows("select id from messages order by id limit 2")]
+        for by_age in (True, False):
+            await bench.memory.database.write(partial(history.erase, message_ids=ids, now=clock(), by_age=by_age))
+            assert await _left(bench) == 1
 
 
 @pytest.mark.parametrize(("whose", "kept"), [("other", 0), ("bot", 1)])
