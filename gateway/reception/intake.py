@@ -188,7 +188,7 @@ class Intake:
 
         gone = await store.memory.mailbox.withdraw(key, is_deleted)
         self._lanes.take_out(key, lambda waiting: waiting.store is store and waiting.heard.inbox_id in gone)
-        threads = [] if place.thread else [(replace(place, thread=one).session_key, [one]) for one in message_ids]
+        threads = [] if place.thread else [(replace(place, thread=ref).session_key, [ref]) for ref in message_ids]
         for there, ids in ((key, message_ids), *threads):  # a thread has the id of the message that it began with
             await store.memory.requests.retract(self._channels[place.channel].platform, there, ids)
         return gone

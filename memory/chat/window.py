@@ -88,9 +88,9 @@ class TurnMaterial:
     @property
     def file_texts(self) -> list[str]:
         """The texts of all files and quotes that the model may read, without the bot's and the quoter's words."""
-        shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
-        beside = (one for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text")
-        return [one.text for one in beside if not one.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self "))]
+        shown = (file for files in (*self.attached.values(), *self.again.values()) for file in files)
+        beside = (file for file in (*shown, *(file for _, file in self.summed_up)) if file.state == "text")
+        return [file.text for file in beside if not file.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self "))]
 
 
 def take(
