@@ -72,7 +72,9 @@ def _fits(case: dict[str, Any], times: Sequence[str], what: str) -> bool:
     return (
         case["expect"] != "ask"
         and any(times[0].startswith(first) for first in case["first"])
-        and (any(times[1:2] == [later] for later in case["next"]) if case["next"] else len(times) == 1)
+        and (
+            any(times[1:] and times[1].startswith(later) for later in case["next"]) if case["next"] else len(times) == 1
+        )
         and not any(time.startswith(never) for time in times for never in case["never"])
         and fold(case["about"]) in fold(what)
     )
