@@ -50,9 +50,6 @@ NO_READERS = {
     "memory.text.times.rules.recurrences": "a rule that `parse_rule` made",
     "memory.text.times.tables.table": "a code of a language",
     "memory.text.words.listed": "a list of our own",
-    "memory.text.times.phrases.read_bare": "read and read_time, one after the other",
-    "memory.text.times.pieces.in_part": "a part of the day",
-    "memory.text.times.rules.recurrences": "a rule of our own",
 }  # fmt: skip
 #: Modules whose functions are read only through `redact`, which pays each look from a stock, or get units, zones and
 #: patterns of our own.
