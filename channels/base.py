@@ -186,9 +186,10 @@ class Quoted:
 class Inbound:
     """A message from a person, in terms that all platforms share.
 
-    `update_key` is unique per (platform, bot), which makes a repeated delivery harmless. `sent_at` is the platform's
-    own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot. `author_id` is
-    empty if no person speaks: an anonymous admin, a channel's post. With `edited` the text is the new text of the
+    `update_key` is unique per (platform, bot), which makes a repeated delivery harmless, and holds `message_id`, by
+    which an edit knows that the message was taken. `sent_at` is the platform's own time in milliseconds since 1970 UTC.
+    `addressed` is False for group talk not meant for the bot. `author_id` is empty if no person speaks: an anonymous
+    admin, a channel's post. With `edited` the text is the new text of the
     message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text is then
     empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
