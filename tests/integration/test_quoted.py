@@ -195,6 +195,18 @@ async def test_whole_contents_of_telegrams_messages_are_told_in_words(telegram: 
     assert missed == []
 
 
+async def test_a_poll_of_an_older_server_is_read(telegram: Telegram) -> None:
+    """A Bot API server of one's own sends what it knew when it was built."""
+    later = ("persistent_id", "allows_revoting", "members_only")
+    poll = CONTENTS["poll"][0]["poll"]
+    poll = {name: value for name, value in poll.items() if name not in later}
+    poll["options"] = [{name: option[name] for name in ("text", "voter_count")} for option in poll["options"]]
+    async with telegram_bot.running(telegram_bot.bot(telegram), telegram_bot.Host()) as host:
+        await telegram.say("", user=ADA, extra={"poll": poll})
+        text = "\n".join(told((await host.hears(1))[0]))
+    assert all(words in text for words in CONTENTS["poll"][1])
+
+
 def _origin(kind: str, **fields: Any) -> dict[str, Any]:
     return {"type": kind, "date": DAY, **fields}
 
