@@ -32,7 +32,7 @@ QuotedKind: TypeAlias = Literal[
 #: Version of the JSON form of `Inbound`; raised when a field changes its meaning.
 INBOUND_VERSION = 1
 #: Fields of an `Inbound` that are not written down.
-_UNKEPT = ("instructions", "earlier")
+_UNKEPT = ("instructions", "earlier", "anonymous")
 #: Stands for "no thread" in a session key; a thread with that very name is escaped.
 NO_THREAD = "-"
 
@@ -188,10 +188,11 @@ class Quoted:
 class Inbound:
     """A message from a person, in terms that all platforms share.
 
-    `update_key` is unique per (platform, bot), which makes a repeated delivery harmless. `sent_at` is the platform's
-    own time in milliseconds since 1970 UTC. `addressed` is False for group talk not meant for the bot. `author_id` is
-    empty if no person speaks: an anonymous admin, a channel's post. With `edited` the text is the new text of the
-    message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text is then
+    `update_key` is unique per (platform, bot), which makes a repeated delivery harmless, and holds `message_id`, by
+    which an edit knows that the message was taken. `sent_at` is the platform's own time in milliseconds since 1970 UTC.
+    `addressed` is False for group talk not meant for the bot. `author_id` is empty if no person speaks: a channel's
+    post, or an admin who stays `anonymous` and writes for the group itself. With `edited` the text is the new text of
+    the message `message_id`. `pressed` is the data of the button that was pressed on `message_id`; the text is then
     empty. `server` is the larger place that the chat belongs to, on platforms that have servers. `ticket` lets the
     channel answer this very message in place or in private; it is opaque and a secret. `language` is the code of the
     language in which the author uses the platform, such as "pt-BR"; empty if it doesn't say. With `task` nobody said
@@ -230,6 +231,7 @@ class Inbound:
     server: str | None = None
     ticket: str = ""
     language: str = ""
+    anonymous: bool = False
     task: int | None = None
     instructions: str = ""
     earlier: tuple[tuple[str, str], ...] = ()

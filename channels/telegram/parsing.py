@@ -124,4 +124,8 @@ _STAND_INS: Mapping[int | str, Callable[[Any, JSON, int], Any]] = {
     "origin": _origin,
     "old_chat_member": _membership,
     "new_chat_member": _membership,
+    # A Bot API server of one's own may be older than aiogram.
+    "persistent_id": lambda _value, _around, _now: "",
+    "allows_revoting": lambda _value, _around, _now: False,
+    "members_only": lambda _value, _around, _now: False,
 }

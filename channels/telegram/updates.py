@@ -209,6 +209,7 @@ class UpdateReader:
             thread_title=topic,
             reply_to=None if answered is None else str(answered.message_id),
             quoted=quoted(message, self.me.id),
+            anonymous=message.sender_chat is not None and message.sender_chat.id == message.chat.id,
             addressed=addressed,
             forwarded=message.forward_origin is not None,
             forwarded_from=forwarded_from(message.forward_origin),

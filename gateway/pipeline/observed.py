@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from channels.base import Inbound
+from gateway.reading.attachments import forward_label
 
 #: The most lines of one place, the most characters of one line, the most places, and how long a line is kept.
 _LINES: Final = 20
@@ -24,11 +25,14 @@ _READ: Final = 1_500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overheard:
+    """A line of a person; `source` is the label of a line that another person said first, and that they forward."""
+
     user_id: str
     name: str
     text: str
     message_id: str
     said_at: int
+    source: str = ""
 
 
 class Observed:
@@ -56,6 +60,7 @@ class Observed:
                 text=text,
                 message_id=inbound.message_id,
                 said_at=inbound.sent_at,
+                source=self._mask(forward_label(inbound)),
             )
         )
 

@@ -148,8 +148,7 @@ class Policy:
         if rules is None:
             return "ignore"
         if not inbound.author_id:
-            # Who writes for the group itself is an admin who stays anonymous; others write for a channel.
-            own = inbound.author_name == inbound.chat_title and inbound.addressed and not inbound.edited
+            own = inbound.anonymous and inbound.addressed and not inbound.edited
             return "anonymous" if own and await self._is_open(inbound, rules, access) else "ignore"
         if not admits(inbound):
             return await self._overheard(inbound, access)

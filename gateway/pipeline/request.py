@@ -8,6 +8,7 @@ by their names, and each fact says whom it is about.
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -41,6 +42,8 @@ _READ_BEFORE: Final = "(files that were read before, in the part of the conversa
 _PICTURE_BYTES: Final = 10_000_000
 #: The fewest tokens that are left of a message when it is shortened.
 _LEAST_MESSAGE: Final = 48
+#: The most characters of quoted words that stand in the window themselves.
+_FIRST_WORDS: Final = 160
 #: A model with fewer tokens for its answer is told how long the answer may be; a word takes up to two tokens.
 _SHORT_ANSWER: Final = 600
 #: A nudge to remember comes after this many answers without a tool of memory, if one of as many messages discloses
@@ -180,7 +183,9 @@ class TurnRequest:
             tail=replace(
                 facts,
                 active_task=turn.context.session.active_task,
-                overheard=tuple(prompt.spoken(names[who], line.text) for who, line in self.overheard),
+                overheard=tuple(
+                    prompt.spoken(names[who], f"{line.source} {line.text}".lstrip()) for who, line in self.overheard
+                ),
                 newer=tuple(self._line(memory, names) for memory in snapshot.newer),
                 recalled=tuple(
                     self._recalled(item, names) for item in self.view.recall.items if item.placed == "recalled"
@@ -320,14 +325,18 @@ class TurnRequest:
     def _inlined(self, tokens: int) -> dict[int, _Beside]:
         """Returns what stands beside the window's messages, by their ids: what they quote, and the text of files.
 
-        Texts stand there as far as they fit.
+        Texts stand there as far as they fit, and the same file once. Beside files, quoted words have a small room.
         """
-        attached = self.view.attached
-        files = [(key, one) for key in sorted(attached) for one in attached[key] if one.state == "text"]
+        attached, count = self.view.attached, self.served.gauge.count
+        pieces = [(key, piece) for key in sorted(attached) for piece in attached[key] if piece.state == "text"]
+        quotes = [(key, piece) for key, piece in pieces if _is_words(piece)]
+        newest = {piece.text: piece for _, piece in pieces if not _is_words(piece)}
+        files = [(key, piece) for key, piece in pieces if newest.get(piece.text) is piece]
         room = min(self.limits.text_tokens, tokens)
-        texts = inline([(key, one.text) for key, one in files], room, self.served.gauge.count)
+        quoted = inline(list(self._quoted(quotes)), room // 4 if files else room, count)
+        texts = inline([(key, piece.text) for key, piece in files], room - sum(map(count, quoted)), count)
         begins = {message.id for message in self.view.window if message.nth == 1}
-        shown = {id(file): text for (_, file), text in zip(files, texts, strict=True)}
+        shown = {id(piece): text for (_, piece), text in zip([*quotes, *files], [*quoted, *texts], strict=True)}
 
         def lines(key: int, *, above: bool) -> list[str]:
             there = [piece for piece in attached[key] if _stands_above(piece) == above]
@@ -340,6 +349,18 @@ class TurnRequest:
             ]
 
         return {key: _Beside(lines(key, above=True), lines(key, above=False)) for key in attached}
+
+    def _quoted(self, quotes: Sequence[tuple[int, Attached]]) -> Iterator[tuple[int, str]]:
+        """Yields quoted words; earlier ones that stand in the window themselves are named by their first words."""
+        current = {message.id for message in self.turn.said}
+        window = [message for message in self.view.window if message.id >= (self.since or 0)] if quotes else []
+        said = [(message.id, _letters(message.text)) for message in window]
+        for key, quote in quotes:
+            first = textwrap.shorten(quote.text, _FIRST_WORDS, placeholder=" …")
+            start = _letters(quote.text)[:_FIRST_WORDS]
+            whole = key in current or quote.kind.endswith(" part")
+            stands = not whole and any(start in text for number, text in said if number != key)
+            yield key, first if stands else quote.text
 
     def _summed_up(self, tokens: int) -> list[tuple[int, Attached, str]]:
         """Returns (time, file, shown part) for the last files before the summary, which share the room.
@@ -419,6 +440,16 @@ class TurnRequest:
 
 def _stands_above(piece: Attached) -> bool:
     return piece.kind.startswith(QUOTED) and piece.kind != LINK
+
+
+def _is_words(piece: Attached) -> bool:
+    """Returns whether these are the words of a message that is quoted; its files have one word for a kind."""
+    return piece.kind.startswith(QUOTED) and " " in piece.kind.removeprefix(QUOTED)
+
+
+def _letters(text: str) -> str:
+    """Returns a text without its marks and spaces, which platforms show otherwise than the model wrote them."""
+    return "".join(filter(str.isalnum, text))
 
 
 def _longest(message: Message, tokens: int) -> int:

@@ -336,7 +336,7 @@ def is_pdf(data: bytes) -> bool:
 
 def _quotations(inbound: Inbound) -> Iterator[Attached]:
     if inbound.forwarded:
-        yield Attached(kind=FORWARD, name=inbound.forwarded_from, media_type="", size=None, state="named")
+        yield _forward(inbound)
     if (quoted := inbound.quoted) is not None:
         yield Attached(
             kind=f"{QUOTED}{quoted.whose} {quoted.kind}",
@@ -346,6 +346,15 @@ def _quotations(inbound: Inbound) -> Iterator[Attached]:
             state="text" if quoted.text.strip() else "named",
             text=quoted.text,
         )
+
+
+def _forward(inbound: Inbound) -> Attached:
+    return Attached(kind=FORWARD, name=inbound.forwarded_from, media_type="", size=None, state="named")
+
+
+def forward_label(inbound: Inbound) -> str:
+    """Returns the line that says by whom a forwarded message is; "" for any other."""
+    return label(_forward(inbound)) if inbound.forwarded else ""
 
 
 def _quoted(attached: Attached) -> Attached:

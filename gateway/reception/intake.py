@@ -123,13 +123,8 @@ class Intake:
             return False
         if table.parse(inbound.text) is not None:
             return False
-
-        def waits(payload: str) -> bool:
-            said = _parsed(payload)
-            return said is not None and said.message_id == inbound.message_id
-
         key = inbound.place.session_key
-        return not await store.memory.requests.knows(inbound.platform, key, inbound.message_id, waits=waits)
+        return not await store.memory.requests.knows(inbound.platform, inbound.bot_id, key, inbound.message_id)
 
     async def set_aside(self, store: Store, row: InboxRow) -> bool:
         """Sets aside an earlier run's row that can't be read or is too old. Returns whether it did."""

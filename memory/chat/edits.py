@@ -572,15 +572,16 @@ class EditRequests:
         await self._list_erased()
         return True
 
-    async def knows(self, platform: str, session_key: str, platform_ref: str, *, waits: Callable[[str], bool]) -> bool:
-        """Returns whether a message with this id was ever taken here. `waits` knows it by its payload in the inbox."""
+    async def knows(self, platform: str, bot_id: str, session_key: str, platform_ref: str) -> bool:
+        """Returns whether a message with this id was ever taken here, also as a request that is not in history."""
 
         def taken(reader: Reader) -> bool:
+            if inbox.was_taken(reader, platform, bot_id, session_key, platform_ref):
+                return True
             session = chats.session_by_key(reader, session_key)
             if session is None or not chats.is_on(reader, session, platform):
                 return False
-            said = history.said_here(reader, session.id, [platform_ref])
-            return bool(said) or any(waits(row.payload) for row in inbox.waiting(reader, session_key))
+            return bool(history.said_here(reader, session.id, [platform_ref]))
 
         return await self._database.read(taken)
 

@@ -6,6 +6,7 @@ that holds its answer. Rows keep words no longer than they need them; history ke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -74,6 +75,16 @@ def receive(
         " values (?, ?, ?, ?, ?, 'pending', ?, ?) on conflict do nothing returning id",
         (platform, bot_id, update_key, session_key, payload, now, int(held)),
     )
+
+
+def was_taken(reader: Reader, platform: str, bot_id: str, session_key: str, message_id: str) -> bool:
+    """Returns whether a message was ever taken, also when its row is over and empty: update keys hold the ids."""
+    keys = reader.texts(
+        "select update_key from inbox where platform = ? and bot_id = ? and session_key = ? and update_key like ?",
+        (platform, bot_id, session_key, f"%{message_id}%"),
+    )
+    whole = re.compile(rf"(?<!\d){re.escape(message_id)}(?!\d)")
+    return any(whole.search(key) for key in keys)
 
 
 def is_task(reader: Reader, inbox_id: int) -> bool:

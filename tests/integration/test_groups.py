@@ -44,3 +44,18 @@ async def test_an_anonymous_admin_is_told_once_why_nobody_answers(tmp_path: Path
         hint, *greeted = await platform.texts(GROUP)
         assert "Remain anonymous" in hint and len(greeted) == 2
         assert set(await platform.asked()) == {text for text in await platform.asked() if "hello" in text}
+
+
+async def test_an_edit_carries_out_no_request_a_second_time(tmp_path: Path) -> None:
+    """What was asked in plain words is done when its row is over, and stands in no history."""
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
+        account = f"[{{token: '{platform.token}', base_url: '{platform.url}', admins: [{ANN}], groups: [{GROUP}]}}]"
+        bot = Served(tmp_path, telegram=platform, shipped=True, channels=f"{{telegram: {account}}}")
+        await platform.group(GROUP)
+        async with bot.running():
+            asked = await platform.say(f"{BOT} remind me tomorrow at 9 to call mum", chat=GROUP, user=ANN)
+            await platform.wait(bot_messages=1, chat=GROUP)
+            await platform.edit(asked.message_id, f"{BOT} remind me tomorrow at 10 to call mum", chat=GROUP)
+            await platform.say("/remind@remora_test_bot list", chat=GROUP, user=ANN)
+            await platform.wait(bot_messages=2, chat=GROUP)
+        assert "call mum" in (listed := (await platform.texts(GROUP))[-1]) and listed.count("call mum") == 1

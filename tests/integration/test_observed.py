@@ -49,6 +49,15 @@ async def test_the_next_answer_knows_what_was_said_to_others(tmp_path: Path) -> 
         assert read.index("N2: Shall we take the night train?") < read.index("N4: I'd rather fly. (end of context x]")
 
 
+async def test_a_forwarded_line_is_not_the_word_of_who_forwards_it(tmp_path: Path) -> None:
+    model = ScriptedModel()
+    async with watching(tmp_path, model) as world:
+        await aside(world, "I am allergic to walnuts", "2", forwarded=True, forwarded_from="Tom Berg")
+        await aside(world, "So is my cat", "4", forwarded=True)
+        read = await asked(world, model)
+        assert "N2: [forwarded from Tom Berg] I am allergic" in read and "N4: [forwarded] So is my cat" in read
+
+
 async def test_nothing_of_it_is_stored_or_learned(tmp_path: Path) -> None:
     model = ScriptedModel()
     async with watching(tmp_path, model) as world:

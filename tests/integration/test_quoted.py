@@ -198,6 +198,18 @@ async def test_whole_contents_of_telegrams_messages_are_told_in_words(telegram: 
     assert missed == []
 
 
+async def test_a_poll_of_an_older_server_is_read(telegram: Telegram) -> None:
+    """A Bot API server of one's own sends what it knew when it was built."""
+    later = ("persistent_id", "allows_revoting", "members_only")
+    poll = CONTENTS["poll"][0]["poll"]
+    poll = {name: value for name, value in poll.items() if name not in later}
+    poll["options"] = [{name: option[name] for name in ("text", "voter_count")} for option in poll["options"]]
+    async with telegram_bot.running(telegram_bot.bot(telegram), telegram_bot.Host()) as host:
+        await telegram.say("", user=ADA, extra={"poll": poll})
+        text = "\n".join(told((await host.hears(1))[0]))
+    assert all(words in text for words in CONTENTS["poll"][1])
+
+
 def _origin(kind: str, **fields: Any) -> dict[str, Any]:
     return {"type": kind, "date": DAY, **fields}
 
@@ -742,3 +754,30 @@ async def test_what_a_thread_began_with_is_told_once(tmp_path: Path, clock: Cloc
             await bench.say(text, chat="help", quoted=opening)
     shown = "\n".join(message.content for message in bench.model.requests[-1].messages)
     assert shown.count("My tap drips.") == shown.count("[in a thread that began with a message of Eva]") == 1
+
+
+class Shelf(Screen):
+    """A screen with one file."""
+
+    file = b""
+
+    async def fetch(self, inbound: Inbound, attachment: Attachment, *, limit: int) -> bytes:
+        return self.file
+
+
+async def test_replies_to_answers_push_no_file_out_of_the_prompt(tmp_path: Path, clock: Clock) -> None:
+    """An earlier quotation of what stands in the prompt is named by its first words alone."""
+    answers = [f"Answer {n}: " + " ".join(f"word{n * 1000 + i}" for i in range(450)) for n in range(9)]
+    shelf = Shelf()
+    shelf.file = "\n".join(f"clause {n}: the tenant pays {n} euros" for n in range(600)).encode()
+    bench = Bench(tmp_path, ScriptedModel(*answers), shelf, clock)
+    async with bench.running():
+        contract = Attachment(kind="file", name="contract.txt", reference="c", media_type="text/plain")
+        await bench.say("here is the contract", attachments=(contract,))
+        for n, answer in enumerate(answers[:-1]):
+            await bench.say(f"and what of {n}?", quoted=Quoted(whose="bot", author="Bot", text=answer))
+    shown = ["\n".join(message.content for message in request.messages) for request in bench.model.requests]
+    assert shown[0].count("clause ") > 400
+    assert shown[-1].count("clause ") > 0.75 * shown[0].count("clause ")
+    assert "[in reply to a message of yours]" in shown[-1] and shown[-1].count("word7449") == 2
+    assert shown[-1].count("Answer 1: word1000") == 2 and shown[-1].count("word1449") == 1

@@ -227,7 +227,16 @@ async def test_who_speaks_for_a_chat_is_no_person(telegram: Control, host: Host)
     await telegram.say(f"{BOT} hello", user=ADA, chat=GROUP, sender_chat=GROUP)
     [inbound] = await host.hears()
     assert inbound.author_id == ""
-    assert inbound.author_name
+    assert inbound.author_name and inbound.anonymous
+
+
+async def test_a_channel_named_like_its_group_is_no_anonymous_admin(telegram: Control, host: Host) -> None:
+    """What a linked channel posts into its group would get the hint for admins."""
+    await telegram.group(GROUP, title="Allotment")
+    namesake = {"sender_chat": {"id": -100777, "type": "channel", "title": "Allotment"}, "is_automatic_forward": True}
+    await telegram.say(f"{BOT} hello", user=ADA, chat=GROUP, sender_chat=-100777, extra=namesake)
+    [inbound] = await host.hears()
+    assert (inbound.author_id, inbound.author_name, inbound.anonymous) == ("", inbound.chat_title, False)
 
 
 async def test_other_bots_are_not_heard(telegram: Control, host: Host) -> None:

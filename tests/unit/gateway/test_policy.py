@@ -193,6 +193,13 @@ def test_an_admin_is_none_anonymously_by_others_words_later_or_elsewhere(text: s
         assert not policy().is_admin(replace(inbound, **more))
 
 
+@pytest.mark.parametrize("anonymous", [True, False])
+async def test_only_who_writes_for_the_group_itself_is_an_anonymous_admin(anonymous: bool) -> None:
+    """A linked channel may have the group's name."""
+    post = in_group("", author_name="Club", chat_title="Club", anonymous=anonymous)
+    assert await policy().judge(post, Store()) == ("anonymous" if anonymous else "ignore")
+
+
 @given(st.text())
 def test_no_text_but_the_id_itself_is_an_admin(author: str) -> None:
     assert policy().is_admin(said(author)) is (author == ADMIN)
