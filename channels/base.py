@@ -9,6 +9,7 @@ not shown.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -31,6 +32,8 @@ INBOUND_VERSION = 1
 _UNKEPT = ("instructions", "earlier")
 #: Stands for "no thread" in a session key; a thread with that very name is escaped.
 NO_THREAD = "-"
+#: Skin tones, and the mark that a character is shown as a picture.
+_SHADES = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f]")
 
 
 class ChannelError(Exception):
@@ -480,6 +483,13 @@ class Host(Protocol):
         """Tells that the bot may not write in a chat or thread, or perhaps may now. Raises `NotTaken`."""
         return
 
+    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+        """Tells that the author of `inbound` likes the message it names, or does not; or no more, if not `kept`.
+
+        The thread may be unknown. Raises `NotTaken`.
+        """
+        return
+
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         """Tells that these messages were deleted on the platform. Raises `NotTaken`."""
         return
@@ -583,6 +593,11 @@ def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
         else:
             row.append(button)
     return [tuple(row) for row in laid]
+
+
+def judgement(emoji: str) -> bool | None:
+    """Returns whether a reaction is a judgement of an answer, True for a good one; None for any other reaction."""
+    return {"👍": True, "❤": True, "👎": False}.get(_SHADES.sub("", emoji))
 
 
 @lru_cache(4_096)

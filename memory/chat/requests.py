@@ -13,13 +13,13 @@ from memory.chat.edits import Compose, Edits, retract
 from memory.chat.identities import Identities, Where, Who
 from memory.context import Context, anew
 from memory.learn.learner import Learner
-from memory.mailbox import inbox
+from memory.mailbox import inbox, outbox
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.recall import index
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, history
+from memory.store import attachments, chats, history, judgements, people
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Utterance
 
@@ -149,6 +149,31 @@ class EditRequests:
             return bool(said) or any(waits(row.payload) for row in inbox.waiting(reader, session_key))
 
         return await self._database.read(taken)
+
+    async def judge(
+        self, platform: str, channel: str, chat: str, user_id: str, platform_ref: str, *, good: bool, kept: bool
+    ) -> None:
+        """Keeps a person's judgement of the answer with this id in a chat, or takes the same one back (not `kept`).
+
+        `channel` is the name in session keys. A message that is no answer and a person unknown here change nothing.
+        """
+
+        def judged(reader: Reader) -> tuple[int, int] | None:
+            keys = chats.sessions_in(reader, platform=platform, channel=channel, reference=chat)
+            turn_id = outbox.turn_shown(reader, keys, platform_ref)
+            speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+            return None if turn_id is None or speaker is None else (turn_id, speaker.id)
+
+        def act(tx: Transaction) -> None:
+            if (pair := judged(tx)) is None:
+                return
+            if kept:
+                judgements.keep(tx, *pair, good=good, now=self._runtime.now())
+            else:
+                judgements.take_back(tx, *pair, good=good)
+
+        if await self._database.read(judged) is not None:
+            await self._database.write(act)
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
         """Erases messages that were deleted on the platform, and memories learned only from them.
