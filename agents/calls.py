@@ -170,7 +170,6 @@ def _inner(text: str) -> str:
 
 
 def _loose(text: str) -> Any:
-    """Returns a value that may be JSON or a bare text."""
     found = json_at(text.strip(), 0)
     return found[0] if found is not None and found[1] == len(text.strip()) else text.strip()
 

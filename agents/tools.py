@@ -199,8 +199,6 @@ class ChangedTools:
 
 
 class ToolSource(Protocol):
-    """A source of tools that are not our own."""
-
     @property
     def name(self) -> str:
         """The name in the agent's file."""

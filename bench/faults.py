@@ -27,7 +27,7 @@ import trustme
 from channels.base import Capabilities, Channel, Inbound, Outbound, Place
 from gateway import app
 from gateway.config import loading
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.ops import telemetry
 from gateway.reception.router import Router
 from tests.kit import faultserver

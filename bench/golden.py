@@ -27,9 +27,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_
 
 from agents.spec import BackgroundSpec
 from gateway import app
-from gateway.cli.exits import Unusable, ending
 from gateway.cli.importing import asker, owner_of
-from gateway.cli.start import CONFIG, loaded
+from gateway.cli.start import CONFIG, Unusable, ending, loaded
 from gateway.config.loading import Config
 from memory.service import Service
 from memory.transfer import backups

@@ -1,6 +1,8 @@
 """Measures what is kept of the claims of a careless model.
 
     python -m bench.grounding FILE [--json] [--show]     claims: {"message", "before", "items": [{key, value, verdict}]}
+    python -m bench.grounding FILE --verdicts FILE       what a model said of each pair: {"id", "verdict": yes or no}
+    python -m bench.grounding FILE --pairs               the pairs that a model may be asked about, without the verdicts
     python -m bench.grounding FILE --fit                 the weights for `memory/learn/grounding.py`, fitted on FILE
 
 Each line of FILE is a message, the assistant's words before it, and what a model claims to have read in it; each claim
@@ -8,16 +10,20 @@ has the verdict of a reader: true, uncertain or unsupported. The claims are answ
 about the message, and read as any model's answer is. Shown are the shares of unsupported claims kept as sure and as
 unsure, of true claims lost and kept as unsure, and of uncertain claims kept as sure; beside them the same for a reader
 that believes every claim, and for patterns alone, which answer for a claim when they find as many of its words under
-any key. `--fit` also gives the shares on messages that the weights were not fitted on (ten parts, five times).
+any key. The second question is answered by a model that is right, by one that is wrong one time in ten, by ones that
+say yes or no to everything, and as `--verdicts` says. `--fit` also gives the shares on messages that the weights were
+not fitted on (ten parts, five times).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -27,10 +33,13 @@ from numpy.typing import NDArray
 from agents.budget import count_tokens
 from bench.extraction import SCOPE, SPEAKER, TODAY, matches
 from memory.keys import vocabulary_key
+from memory.learn import entailment
 from memory.learn.answer import read_answer
 from memory.learn.ask import Stretch
+from memory.learn.entailment import Pair
 from memory.learn.extract import findings, propose
 from memory.learn.grounding import Claim, SaidText, features, is_doubtful
+from memory.learn.model import ample
 from memory.store.history import Message
 
 #: How many unsupported claims may pass as sure, and how many true ones be refused, on messages not fitted on.
@@ -39,6 +48,9 @@ _SURE_UNSUPPORTED, _REFUSED_TRUE = 0.04, 0.03
 _RIDGE: Final = 6.0
 _PARTS, _TIMES = 10, 5
 
+#: The share of a middling model's answers to the second question that are wrong.
+_MISTAKES: Final = 0.1
+
 Array: TypeAlias = NDArray[np.float64]
 
 
@@ -46,6 +58,7 @@ Array: TypeAlias = NDArray[np.float64]
 class Case:
     """One claim about one message, with a reader's verdict. `group` is the number of the message."""
 
+    id: str
     group: int
     message: str
     before: str
@@ -55,20 +68,31 @@ class Case:
     verdict: str
 
 
+#: Answers the second question about a pair, which is a case or one of the two with known answers.
+SecondAnswer: TypeAlias = Callable[[Pair, Case | None], str]
+
+
 def cases(path: Path) -> list[Case]:
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+    lines = read_lines(path)
     return [
         Case(
-            group=n, message=line["message"], before=line["before"], key=item["key"], value=item["value"],
-            category=item["category"], verdict=item["verdict"],
+            id=f"{path.stem}-{n}-{nth}", group=n, message=line["message"], before=line["before"], key=item["key"],
+            value=item["value"], category=item["category"], verdict=item["verdict"],
         )
         for n, line in enumerate(lines)
-        for item in line["items"]
+        for nth, item in enumerate(line["items"])
     ]  # fmt: skip
 
 
-def outcomes(claims: Sequence[Case]) -> list[str]:
-    """Returns for each claim about one message whether it is kept as sure, as unsure, or refused."""
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
+
+
+def outcomes(claims: Sequence[Case], answer: SecondAnswer | None = None) -> list[str]:
+    """Returns for each claim about one message whether it is kept as sure, as unsure, or refused.
+
+    `answer` is what a model says to the second question about a pair; without it the question is not asked.
+    """
     first = claims[0]
     assistant = [message(1, first.before, by=None)] if first.before else []
     stretch = Stretch(
@@ -78,12 +102,38 @@ def outcomes(claims: Sequence[Case]) -> list[str]:
         scopes={SPEAKER: SCOPE},
         timezones={SPEAKER: "UTC"},
     )
-    answer = [{"key": one.key, "category": one.category, "value": one.value, "messages": [1]} for one in claims]
-    found = {
-        (one.draft.key, one.draft.value): "sure" if one.is_sure else "unsure"
-        for one in findings(read_answer(json.dumps({"facts": answer})), stretch)
-    }
+    items = [{"key": one.key, "category": one.category, "value": one.value, "messages": [1]} for one in claims]
+    read = read_answer(json.dumps({"facts": items}))
+    kept = findings(read, stretch)
+    question = answer and entailment.ask([one.pair for one in kept if one.pair is not None], ample)
+    if answer and question:
+        of_claim = {pair_of(one).claim: one for one in claims}
+        said = [{"n": n, "said": answer(pair, of_claim.get(pair.claim))} for n, pair in enumerate(question[1], 1)]
+        kept = findings(read, stretch, entailment.read(json.dumps({"verdicts": said}), question[1]))
+    found = {(one.draft.key, one.draft.value): "sure" if one.is_sure else "unsure" for one in kept}
     return [_outcome(one, found) for one in claims]
+
+
+def pair_of(case: Case) -> Pair:
+    """Returns a claim with its words, as a model is asked about it."""
+    return entailment.pair_of(Claim(key=vocabulary_key(case.key), value=case.value), _said(case), by="Sam", about="")
+
+
+def right(pair: Pair, case: Case | None) -> str:
+    said = pair == entailment.SAID if case is None else case.verdict == "true"
+    return "yes" if said else "no"
+
+
+def mistaken(pair: Pair, case: Case | None) -> str:
+    """Answers as `right` does, but for one answer in ten."""
+    wrong = random.Random(f"{pair.text} {pair.claim} {case and case.id}").random() < _MISTAKES
+    return {"yes": "no", "no": "yes"}[right(pair, case)] if wrong else right(pair, case)
+
+
+def by_verdicts(path: Path) -> SecondAnswer:
+    """Returns a model that answers as a file says."""
+    verdicts = {line["id"]: line["verdict"] for line in read_lines(path)}
+    return lambda pair, case: verdicts.get(case.id, "") if case else right(pair, case)
 
 
 def by_patterns(claim: Case) -> str:
@@ -168,20 +218,44 @@ def message(n: int, text: str, *, by: int | None) -> Message:
     )  # fmt: skip
 
 
-def measure(path: Path, *, show: bool) -> dict[str, dict[str, float]]:
-    """Returns the shares of the reader as it is, of one that believes everything, and of patterns alone."""
+def measure(path: Path, *, show: bool, verdicts: Path | None = None) -> dict[str, dict[str, float]]:
+    """Returns the shares of the reader as it is, of one that believes everything, of patterns alone, and for several
+    models that are asked the second question."""
     claims = cases(path)
-    outcome: list[str] = []
-    for group in range(claims[-1].group + 1):
-        outcome += outcomes([one for one in claims if one.group == group])
+    seconds: dict[str, SecondAnswer | None] = {
+        "grounded": None,
+        "asked, all right": right,
+        "asked, one in ten wrong": mistaken,
+        "asked, yes to all": lambda pair, case: "yes",
+        "asked, no to all": lambda pair, case: "no",
+    }
+    if verdicts is not None:
+        seconds["asked, by verdicts"] = by_verdicts(verdicts)
+    figures = {}
+    for name, answer in seconds.items():
+        outcome = [how for group in _groups(claims) for how in outcomes(group, answer)]
+        figures[name] = shares(claims, outcome)
     if show:
         for one, how in zip(claims, outcome, strict=True):
             print(f"{one.verdict:12}{how:8} {one.key}: {one.value} | {one.before} > {one.message}")
-    return {
-        "grounded": shares(claims, outcome),
+    return figures | {
         "believing": shares(claims, ["sure"] * len(claims)),
         "patterns": shares(claims, [by_patterns(one) for one in claims]),
     }
+
+
+def _groups(claims: Sequence[Case]) -> list[list[Case]]:
+    return [list(group) for _, group in groupby(claims, key=lambda one: one.group)]
+
+
+def pairs(path: Path) -> Iterator[str]:
+    """Yields what a model may be asked about, one JSON line each: every claim that is not refused."""
+    for group in _groups(cases(path)):
+        for one, how in zip(group, outcomes(group), strict=True):
+            if how != "refused":
+                pair = pair_of(one)
+                line = {"id": one.id, "question": pair.question, "quote": pair.text, "claim": pair.claim}
+                yield json.dumps(line, ensure_ascii=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -190,15 +264,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print the shares of the reader as it is, as JSON")
     parser.add_argument("--show", action="store_true", help="print each claim with its outcome")
     parser.add_argument("--fit", action="store_true", help="print the weights that FILE gives")
+    parser.add_argument(
+        "--pairs", action="store_true", help="print what a model may be asked about, one JSON line each"
+    )
+    parser.add_argument("--verdicts", type=Path, help="what a model has said of each pair: {id, verdict}")
     options = parser.parse_args(arguments)
+    if options.pairs:
+        print(*pairs(options.file), sep="\n")
+        return
     if options.fit:
         weights, sure, refused, unseen = fit(cases(options.file))
         print(f"WEIGHTS = {json.dumps(weights, indent=4)}\nSURE_FROM = {sure}\nREFUSED_BELOW = {refused}")
         print(f"on messages not fitted on: {unseen}")
         return
-    figures: dict[str, Any] = measure(options.file, show=options.show)
+    figures: dict[str, Any] = measure(options.file, show=options.show, verdicts=options.verdicts)
     if options.json:
-        print(json.dumps(figures["grounded"] | {"believing": figures["believing"], "patterns": figures["patterns"]}))
+        print(json.dumps(figures.pop("grounded") | figures))
         return
     for name, figure in figures.items():
         print(f"{name}: " + ", ".join(f"{what.replace('_', ' ')} {share:.3f}" for what, share in figure.items()))

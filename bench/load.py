@@ -30,7 +30,7 @@ from typing import Literal
 from channels.base import Capabilities, Channel, ChatKind, Inbound, Outbound
 from gateway import app
 from gateway.config import loading
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.ops import telemetry
 from gateway.pipeline.policy import Rules
 from gateway.reception.router import Router

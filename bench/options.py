@@ -18,8 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from agents.spec import AgentSpec, PortionOfDay
-from gateway.config.explaining import bare, rule_of
-from gateway.config.loading import reference
+from gateway.config.loading import bare, reference, rule_of
 from gateway.config.settings import AnyBot, KnownBot, Settings
 from gateway.config.strict_yaml import KeyPath, key_text
 

@@ -26,8 +26,8 @@ import yaml
 
 from bench.redact import lines_of
 from memory.text.secrets import redact as rules
-from memory.text.secrets.candidates import Description, PossibleSecret, candidates, description, pieces
 from memory.text.secrets.folding import BARRIER, folded, folded_with_places
+from memory.text.secrets.likely import Description, PossibleSecret, candidates, description, pieces
 
 #: The weights of generated texts with secrets, of those without, and of lines of chats; a text by a person has 1.
 MADE_COUNTS, MADE_PLAIN_COUNTS, CHAT_COUNTS = 0.3, 0.8, 0.5

@@ -21,9 +21,8 @@ from agents.budget import count_tokens
 from bench.recording import BOT, BadRecording, Recorded, Recording, read
 from channels.base import Capabilities, Channel, ChannelError, Host, Inbound, Outbound
 from gateway import app
-from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, ending, fail
-from gateway.cli.exits import progress as progress_bar
-from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.cli.start import CONFIG, EX_DATAERR, EX_SOFTWARE, ending, fail, loaded, set_up_logs
+from gateway.cli.start import progress as progress_bar
 from gateway.commands import table
 from gateway.config.loading import Config
 from gateway.pipeline.policy import Rules

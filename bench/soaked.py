@@ -24,7 +24,7 @@ from typing import Any
 from bench.load import resident_mb
 from gateway import bots
 from gateway.config import loading
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.ops import telemetry
 from gateway.serve import serve
 

@@ -60,7 +60,7 @@ from agents.spec import JobsSpec
 from bench.convert import load
 from bench.year_facts import FACTS, GROUPS, LANGUAGES, PEOPLE, Fact
 from bench.year_mind import LOSSY, REPEAT, Mind, language, values
-from gateway.ops import schedule
+from gateway.ops import night_clock
 from memory import keys
 from memory.chat.identities import Where, Who
 from memory.context import Context
@@ -74,8 +74,8 @@ from memory.recall.search import Hit
 from memory.runtime import Runtime
 from memory.service import Service
 from memory.setup import SearchSetup
+from memory.store.fading import ARCHIVE_BELOW, strength
 from memory.store.history import Utterance
-from memory.strength import ARCHIVE_BELOW, strength
 from memory.text.likeness import differs_in_substance, jaccard
 from memory.text.words import tokens
 
@@ -318,9 +318,9 @@ class Year:
         for wake in wakes:
             self._clock.to(wake)
             for name in service.jobs.names:
-                job = schedule.ScheduledJob(name=name, at=times[name].at, weekday=times[name].weekday)
+                job = night_clock.ScheduledJob(name=name, at=times[name].at, weekday=times[name].weekday)
                 last = await service.jobs.last(AGENT, name)
-                slot = schedule.due(job, ZONE, None if last is None else date.fromisoformat(last), self._clock.at)
+                slot = night_clock.due(job, ZONE, None if last is None else date.fromisoformat(last), self._clock.at)
                 if slot is not None and slot.period > NEW_YEAR:
                     await service.jobs.run(AGENT, name, slot.period.isoformat())
 

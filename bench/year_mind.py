@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from bench.year_facts import Fact
 from memory import keys
+from memory.learn import entailment
 from memory.learn.model import ModelAnswer, ModelRequest
 from memory.store.usage import Spent
 from memory.text.words import stop_tokens, tokens
@@ -36,6 +37,8 @@ CUT: Final = 0.25
 #: The shares of merged groups that lose half of what is named, and that are left nearly as they were.
 LOSSY: Final = 0.25
 NEEDLESS: Final = 0.15
+#: The share of wrong answers to the question whether a message says what was claimed of it.
+MISTAKES: Final = 0.1
 #: Longest merged statement, in characters.
 MERGED_CHARS: Final = 400
 
@@ -94,6 +97,7 @@ class Mind:
         return (
             ('"merged"', "merge", self._merged),
             ('"pairs"', "compare", self._compared),
+            ('"verdicts"', "check", self._checked),
             ('"insight"', "reflect", self._insight),
             ('"styles": []', "extract", self._read),
             ('"facts"', "compress", self._compressed),
@@ -159,6 +163,18 @@ class Mind:
             "messages": [row["n"]],
             "replaces": None,
         }
+
+    def _checked(self, rows: Sequence[Row]) -> Mapping[str, Any]:
+        """Whether messages say what was noted of them: wrong one time in ten, about the two known answers, too."""
+        verdicts = []
+        for row in rows:
+            text, value = row["text"], row["claim"].partition(": ")[2]
+            fact, nth = self._told.get(text, (None, 0))
+            # What small talk is noted in its own words.
+            said = values(fact)[nth].startswith(value) if fact else text != entailment.UNSAID.text
+            wrong = self._chance("check", *map(str, rows), str(row["n"])) < MISTAKES
+            verdicts.append({"n": row["n"], "said": "yes" if said != wrong else "no"})
+        return {"verdicts": verdicts}
 
     def _compressed(self, rows: Sequence[Row]) -> Mapping[str, Any]:
         """Returns one fact from the events of a night, or none: mostly what is known already."""

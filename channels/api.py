@@ -24,8 +24,8 @@ from channels.base import (
     NotTaken,
     Outbound,
     Place,
+    carried,
 )
-from channels.carried import carried
 
 #: The channel's id, which is also the name of its platform.
 API: Final = "api"
@@ -58,7 +58,6 @@ class ApiReply:
         return "\n\n".join([*self._rows.values(), *([self._growing] if self._growing else []), *beside.values()])
 
     def grow(self, text: str) -> None:
-        """Takes the whole answer so far."""
         self._growing = text
         self._tell()
 
@@ -105,8 +104,6 @@ class ApiReply:
 
 
 class ApiChannel(Channel):
-    """The channel of all programs."""
-
     id = API
     platform = API
     capabilities = Capabilities(

@@ -8,12 +8,14 @@ not shown.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -450,7 +452,6 @@ class Host(Protocol):
         return ()
 
     def admins(self, channel: str) -> Sequence[str]:
-        """Returns the user ids of a channel's admins."""
         return ()
 
     async def suggest(self, inbound: Inbound, option: str, typed: str) -> Sequence[Suggestion]:
@@ -527,7 +528,6 @@ class Channel(Protocol):
         return place.channel == self.id
 
     def health(self) -> Health:
-        """Returns the state of the channel; by default without any trouble."""
         return Health()
 
     def chunks(self, text: str, *, markdown: bool) -> Sequence[Chunk]:
@@ -605,3 +605,27 @@ def _escape(part: str) -> str:
     if part == NO_THREAD:
         return "%2D"
     return quote(part, safe="-_.~@+", errors="surrogatepass")
+
+
+#: The prefix of the bytes in a reference.
+_BYTES: Final = "b64:"
+_KINDS: Final[dict[str, AttachmentKind]] = {"image": "image", "audio": "audio", "video": "video"}
+
+
+def carrying(name: str, media_type: str, data: bytes | memoryview) -> Attachment:
+    kind = _KINDS.get(media_type.partition("/")[0], "file")
+    reference = _BYTES + base64.b64encode(data).decode("ascii")
+    return Attachment(kind=kind, name=name, media_type=media_type, size=len(data), reference=reference)
+
+
+def carried(attachment: Attachment, *, limit: int) -> bytes:
+    """Returns the bytes that an attachment holds. Raises `TooLarge` above `limit` bytes, else `ChannelError`."""
+    if not attachment.reference.startswith(_BYTES):
+        raise ChannelError("this attachment has no bytes")
+    try:
+        data = binascii.a2b_base64(attachment.reference[len(_BYTES) :], strict_mode=True)
+    except binascii.Error as exc:
+        raise ChannelError("the bytes of this attachment can't be read") from exc
+    if len(data) > limit:
+        raise TooLarge(f"{attachment.name} has {len(data)} bytes, more than the {limit} that are read")
+    return data

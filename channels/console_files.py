@@ -33,7 +33,6 @@ class UnusableFile(ChannelError):
 
 
 def is_attach(text: str) -> bool:
-    """Returns whether a line is the command that sends a file."""
     return text.split(maxsplit=1)[:1] == [ATTACH]
 
 

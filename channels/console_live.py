@@ -181,7 +181,6 @@ class LiveText:
             self._timer = asyncio.get_running_loop().call_later(wait, self._draw_later)
 
     def end(self, *, markdown: bool) -> None:
-        """Ends the text and its line."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -227,8 +226,6 @@ class LiveText:
 
 
 class LiveLines:
-    """The lines of one text that are on the screen."""
-
     def __init__(self) -> None:
         self._shown: list[str] = []
 

@@ -34,7 +34,6 @@ class PlainText:
         self._write(text)
 
     def end(self, *, markdown: bool) -> None:
-        """Ends the text and its line. `markdown` makes no difference here."""
         self._write("\n")
 
     def show(self, text: str, *, markdown: bool) -> None:

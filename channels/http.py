@@ -33,8 +33,6 @@ _PIECE = 65_536  # bytes of a file that are read at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """A server's whole answer, with any status."""
-
     status: int
     headers: Mapping[str, str]
     body: bytes

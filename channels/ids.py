@@ -44,5 +44,4 @@ ANY: Final = IdFormat(person=re.compile(r"[^\s]{1,200}"), chat=re.compile(r"[^\s
 
 
 def format_of(platform: str) -> IdFormat:
-    """Returns the format of a platform's ids."""
     return FORMATS.get(platform, ANY)

@@ -147,7 +147,6 @@ def terminal(text: str, columns: int) -> list[Styled]:
 
 
 def _spells(words: str, url: str) -> bool:
-    """Returns whether a link's words are its address."""
     return unquote(words).rstrip("/") in {unquote(url).rstrip("/"), unquote(url.partition("://")[2]).rstrip("/")}
 
 
@@ -229,7 +228,6 @@ class _Page:
         self.fresh = True
 
     def pre(self, text: str, language: str = "") -> None:
-        """Writes a block of code, on lines of its own and at the margin."""
         text = text.translate(_CONTROLS).expandtabs(4).strip("\n").rstrip()
         if not text.strip():
             return
@@ -698,7 +696,6 @@ def _new_line(held: list[_Span]) -> str:
 
 
 def _discord_marks(text: str, held: list[_Span]) -> tuple[str, str]:
-    """Returns the marks before and after the words of the innermost span."""
     span = held[-1]
     if span.kind == "pre":
         line = _new_line(held)

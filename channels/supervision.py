@@ -53,12 +53,10 @@ class Backoff:
         self._next = first
 
     def wait(self) -> float:
-        """Returns the seconds to wait now."""
         now, self._next = self._next, min(self._next * 2, self._most)
         return now * (1 - self._random() / 4)
 
     def reset(self) -> None:
-        """Starts over from `first`, after a recovery."""
         self._next = self._first
 
 

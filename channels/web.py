@@ -32,8 +32,8 @@ from channels.base import (
     Outbound,
     Place,
     TooLarge,
+    carried,
 )
-from channels.carried import carried
 
 log = structlog.get_logger(__name__)
 
@@ -104,7 +104,6 @@ class Tab:
         return place, self._take(place, key)
 
     def taken(self) -> list[PageItem]:
-        """Returns the changes that are there now, without waiting."""
         return [self._take(place, key) for place, key in list(self._waiting)]
 
     def put(self, place: Place, item: PageItem) -> None:
@@ -143,7 +142,6 @@ class _Held:
         self._sizes: dict[Place, int] = {}
 
     def of(self, place: Place) -> dict[str, PageItem]:
-        """Returns the items of a place without those whose time is over."""
         since = self._now() - _HELD_MS
         return {key: item for key, item in self._items.get(place, {}).items() if item.at > since}
 
@@ -239,7 +237,6 @@ class WebChannel(Channel):
 
     @contextmanager
     def tab(self, place: Place) -> Iterator[Tab]:
-        """Opens a tab on a place while the block runs."""
         opened = Tab()
         with self._shown_to(opened, [place]):
             yield opened

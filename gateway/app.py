@@ -422,10 +422,8 @@ def _web(config: Config, client: Client) -> Web | None:
     if not any(name in get_args(WebToolName) for spec in config.agents.values() for name in spec.tools):
         return None
     # Imported here, as agents have to be given these tools.
-    from gateway.internet.pages import Pages
     from gateway.internet.reach import PublicWeb
-    from gateway.internet.search import SearxSearch
-    from gateway.internet.tools import Web
+    from gateway.internet.tools import Pages, SearxSearch, Web
 
     settings = config.settings.internet
     return Web(
@@ -445,7 +443,6 @@ async def _equipped(spec: AgentSpec, config: Config, models: Models, memory: Ser
 
 
 async def _tool_sources(spec: AgentSpec, config: Config, memory: Service) -> tuple[ToolSource, ...]:
-    """Returns the sources of an agent's tools that are not ours; nothing is started yet."""
     sources: list[ToolSource] = []
     if spec.own_tools:
         seconds = spec.turn.call_seconds

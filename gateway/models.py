@@ -63,8 +63,6 @@ async def connections() -> AsyncIterator[Client]:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Shared by the models of all agents: connections, the state of their servers, and the quirks learned of them."""
-
     client: Client
     servers: Servers
     learned: Learned = field(default_factory=dict)
@@ -74,7 +72,7 @@ class Models:
             return Member(provider=OfflineProvider(tokens, simplified, parts))
         # Imported here, so that an agent without a model does not pay for loading them.
         if model.from_outside:
-            from agents.providers.outside import OutsideProvider
+            from agents.providers.connect import OutsideProvider
 
             name = f"{model.provider}/{model.model}"
             try:
@@ -103,7 +101,6 @@ class Models:
 
 
 def answering_agent(spec: AgentSpec, models: Models, seconds: float) -> Agent:
-    """Returns the agent of a spec. Its turns take at most `seconds` seconds."""
     if all(model.provider == "offline" for model in spec.models):
         # It never fails, so it needs no retries.
         offline = OfflineProvider(tokens, simplified, parts)

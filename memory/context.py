@@ -56,8 +56,6 @@ def confined(reader: Reader, context: Context) -> Context:
 
 
 class Stored(Protocol):
-    """A part of an open store."""
-
     _database: Database
 
 
@@ -68,8 +66,6 @@ class Timed(Stored, Protocol):
 
 
 class StorePart:
-    """A part of an open store that needs nothing but its clock."""
-
     def __init__(self, database: Database, *, now: Callable[[], int]) -> None:
         self._database = database
         self._now = now
@@ -86,8 +82,6 @@ def reads(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
 
 
 def asks(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
-    """Returns `act`, which asks one statement, as a method."""
-
     @wraps(act)
     async def method(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(lambda reader: act(reader, *args, **kwargs), single=True)
@@ -96,8 +90,6 @@ def asks(act: Callable[Concatenate[Reader, P], T]) -> Method[P, T]:
 
 
 def reads_at(act: Callable[Concatenate[Reader, int, P], T]) -> TimedMethod[P, T]:
-    """Returns `act` as a method that is one read, at the moment that it is given."""
-
     @wraps(act)
     async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(lambda reader: act(reader, self._now(), *args, **kwargs))
@@ -116,8 +108,6 @@ def writes(act: Callable[Concatenate[Transaction, P], T]) -> Method[P, T]:
 
 
 def writes_at(act: Callable[Concatenate[Transaction, int, P], T]) -> TimedMethod[P, T]:
-    """Returns `act` as a method that is one write, at the moment that it is given."""
-
     @wraps(act)
     async def method(self: Timed, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.write(lambda tx: act(tx, self._now(), *args, **kwargs))

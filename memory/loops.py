@@ -101,7 +101,6 @@ class Loops:
         return f"in the loop “{loop}” nothing has worked since {len(own)} failed, the last with: {own[-1].reason}."
 
     def put_off(self, loop: str | None = None) -> list[PutOff]:
-        """Returns the units that are put off, of one loop or of all, in the order of their last failures."""
         # Nobody has tried these again: their rows are gone, or another process has taken them over.
         for key in [key for key, one in self._put_off.items() if one.until + _LONGEST_UNIT * 1000 < self._now()]:
             del self._put_off[key]
@@ -115,7 +114,6 @@ class Loops:
         return seconds if 0 < seconds <= _LONGEST_UNIT else 0.0
 
     def failures_of(self, loop: str, unit: object) -> int:
-        """Returns the number of times that a unit has failed in a row."""
         held = self._put_off.get((loop, str(unit)))
         return 0 if held is None else held.failures
 
@@ -190,7 +188,6 @@ class Loops:
         self._worked[loop] = self._now()
 
     def fail(self, loop: str, unit: object, error: BaseException) -> None:
-        """Puts a unit off after an error."""
         before = self._put_off.pop((loop, str(unit)), None)
         failures = 1 if before is None else before.failures + 1
         wait = self._shortened(_wait(_FIRST_UNIT, _LONGEST_UNIT, failures))
@@ -243,5 +240,4 @@ def places(error: BaseException) -> list[str]:
 
 
 def _wait(first: float, longest: float, failures: int) -> float:
-    """Returns the seconds to wait after so many failures in a row."""
     return min(first * 2.0 ** min(failures - 1, 30), longest)

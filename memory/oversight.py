@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.context import Context, reads
 from memory.errors import NotFound
 from memory.forgetting.choose import Asker, Selection
@@ -264,7 +264,6 @@ class Oversight:
         )
 
     async def _rank(self, context: Context, channel: str, reference: str, query: str) -> list[int]:
-        """Returns the ids of the memories that answer a query, best first."""
         view = await self._database.read(lambda reader: _view_of(reader, channel, reference))
         scores: dict[int, float] = {}
         for scope in () if view is None else view.scopes:

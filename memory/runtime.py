@@ -19,5 +19,4 @@ class Runtime:
     twice: bool = False
 
     def memory_id(self) -> str:
-        """Returns a short id for a memory, as people see and type it."""
         return f"m_{self.new_id()}"

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """An SQL condition and its parameters."""
-
     sql: str
     parameters: tuple[int, ...]
 
@@ -37,7 +35,6 @@ class Scope:
 
     @property
     def speakers(self) -> tuple[int, ...]:
-        """The identities that the speaker has here."""
         speaker = () if self.speaker_id is None else (self.speaker_id,)
         return tuple(dict.fromkeys((*speaker, *self.selves)))
 

@@ -16,17 +16,16 @@ import structlog
 from memory.browse.browse import Browse
 from memory.chat.compaction import Compaction
 from memory.chat.doubts import Doubts
-from memory.chat.identities import Identities
+from memory.chat.edits import EditRequests
+from memory.chat.identities import Identities, OpenQuestions
 from memory.chat.outside_calls import OutsideCalls
-from memory.chat.questions import OpenQuestions
-from memory.chat.requests import EditRequests
 from memory.chat.stats import Stats
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
-from memory.jobs import refusals
+from memory.jobs import asking
 from memory.jobs.runner import TABLE, Jobs
-from memory.jobs.style_updates import StyleUpdates
+from memory.jobs.style import StyleUpdates
 from memory.learn.agents import AgentMemory, Agents
 from memory.learn.agents import enter as enter_agents
 from memory.learn.learner import Learner, Triggers
@@ -184,7 +183,7 @@ class Service:
         await self.backups.begin()
         await self.forgetting.begin()
         # The model may be another now.
-        await self.database.write(refusals.retry)
+        await self.database.write(asking.retry)
         if self.share.is_alone:
             await self.jobs.begin()
             await self.learner.take_up()

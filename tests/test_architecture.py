@@ -32,7 +32,7 @@ FLOORS = (
     ("mailbox",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "score", "filters", "strength", "keys", "child", "atomic", "errors", "runtime", "loops"),
+    ("text", "scope", "score", "filters", "keys", "child", "atomic", "errors", "runtime", "loops"),
 )
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (
@@ -56,7 +56,7 @@ GATEWAY_FLOORS = (
 #: The modules of the other grounds that gateway may use outside its composition root, and those of memory it may not:
 #: there are transactions.
 FACES = {
-    "channels.api", "channels.base", "channels.carried", "channels.ids", "channels.markdown", "channels.proxies", "channels.slots", "channels.supervision", "channels.web",
+    "channels.api", "channels.base", "channels.ids", "channels.markdown", "channels.proxies", "channels.slots", "channels.supervision", "channels.web",
     "agents.agent", "agents.budget", "agents.skills", "agents.spec", "agents.toolservers.addresses", "agents.tools", "agents.compact", "agents.llm", "agents.plugins", "agents.prompt", "agents.providers.quirks", "agents.spans",
 }  # fmt: skip
 ENGINE = {f"memory.store.{name}" for name in ("database", "sqlite", "postgres", "sealing", "erasure", "files")}
@@ -77,15 +77,15 @@ VENDORS = {
     "httpx": {
         "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
         "agents/providers/transcribe.py",
-        "gateway/app.py", "gateway/models.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/search.py",
+        "gateway/app.py", "gateway/models.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/tools.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
     },
     "httpcore": {"gateway/internet/reach.py"},
-    "prompt_toolkit": {"channels/console.py", "channels/console_complete.py", "channels/console_keys.py"},
+    "prompt_toolkit": {"channels/console.py", "channels/console_complete.py"},
     "prometheus_client": {"gateway/metrics.py"},
     "selectolax": {"gateway/reading/page.py"},
     "detect_secrets": {"memory/text/secrets/formats.py"},
-    "mnemonic": {"memory/text/secrets/shapes.py"},
+    "mnemonic": {"memory/text/secrets/formats.py"},
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
     "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
@@ -102,7 +102,7 @@ VENDORS = {
     "aiohttp_socks": {"channels/proxies.py"},
     "python_socks": {"channels/proxies.py", "gateway/internet/reach.py"},
     "aiohttp": {
-        "channels/http.py", "channels/proxies.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/ops/origins.py", "gateway/api/doors.py", "gateway/api/tools.py",
+        "channels/http.py", "channels/proxies.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/api/doors.py", "gateway/api/tools.py",
         "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
@@ -114,8 +114,8 @@ VENDORS = {
     "wcwidth": {"channels/console_live.py", "channels/markup.py"},
     "dotenv": {"gateway/config/loading.py", "gateway/config/setup.py"},
     "click": {
-        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/exits.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
-        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/start.py", "gateway/cli/chat.py",
+        "gateway/__main__.py", "gateway/cli/adding.py", "gateway/cli/start.py", "gateway/cli/channels.py", "gateway/cli/backups.py", "gateway/cli/doctor.py",
+        "gateway/cli/init.py", "gateway/cli/jobs.py", "gateway/cli/keys.py", "gateway/cli/mcp.py", "gateway/cli/moves.py", "gateway/cli/setting_up.py", "gateway/cli/status.py", "gateway/cli/chat.py",
         "gateway/cli/transfers.py",
     },
     "mcp": {"agents/toolservers/remote.py", "agents/toolservers/session.py", "gateway/api/tools.py"},
@@ -134,7 +134,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 91_000,
-    "test_lines": 100_500,
+    "test_lines": 98_500,
     "options": 139,
     "long_functions": 0,
     "two_way_rooms": 0,
@@ -387,8 +387,8 @@ def test_an_import_from_a_test_file_is_known_in_any_spelling(line: str) -> None:
 
 
 def test_the_terminal_chat_loads_no_other_platform() -> None:
-    """A newcomer's first start must not pay for Telegram or Discord."""
-    program = "import gateway.app, channels.console, sys; print({'aiogram', 'discord'} & set(sys.modules))"
+    """A newcomer's first start must not pay for Telegram or Discord, or for what they need."""
+    program = "import gateway.app, channels.console, sys; print({'aiogram', 'aiohttp', 'discord'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "set()"
 

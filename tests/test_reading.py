@@ -34,17 +34,17 @@ GIVEN_UP = 10
 NO_READERS = {
     "memory.text.language.last_language": "codes of languages",
     "memory.text.secrets.announced.worth_reading": "read through `redact`, from a stock of looks",
-    "memory.text.secrets.candidates.candidates": "read through `likely`",
-    "memory.text.secrets.candidates.description": "read through `likely`",
-    "memory.text.secrets.candidates.pieces": "read through `likely`",
+    "memory.text.secrets.likely.candidates": "read through `likely`",
+    "memory.text.secrets.likely.description": "read through `likely`",
+    "memory.text.secrets.likely.pieces": "read through `likely`",
     "memory.text.secrets.formats.ended": "read through `redact`",
     "memory.text.secrets.likely.tables": "trees of our own",
-    "memory.text.secrets.vocabulary.any_of": "a name of our own table",
-    "memory.text.secrets.vocabulary.data": "a name of our own file",
-    "memory.text.secrets.vocabulary.has_patterns": "a name of our own table",
-    "memory.text.secrets.vocabulary.pattern": "a pattern of our own",
-    "memory.text.secrets.vocabulary.tree": "words of our own table",
-    "memory.text.secrets.vocabulary.words": "a name of our own table",
+    "memory.text.secrets.folding.any_of": "a name of our own table",
+    "memory.text.secrets.folding.data": "a name of our own file",
+    "memory.text.secrets.folding.has_patterns": "a name of our own table",
+    "memory.text.secrets.folding.pattern": "a pattern of our own",
+    "memory.text.secrets.folding.tree": "words of our own table",
+    "memory.text.secrets.folding.words": "a name of our own table",
     "memory.text.times.rules.following": "a rule that `parse_rule` made",
     "memory.text.times.tables.table": "a code of a language",
     "memory.text.words.listed": "a list of our own",
@@ -52,7 +52,7 @@ NO_READERS = {
 #: Modules whose functions are read only through `redact`, which pays each look from a stock, or get units, zones and
 #: patterns of our own.
 BEHIND_OTHERS = (
-    "memory.text.secrets.shapes", "memory.text.secrets.tables", "memory.text.secrets.values",
+    "memory.text.secrets.formats", "memory.text.secrets.announced", "memory.text.secrets.values",
     "memory.text.times.calendar", "memory.text.times.clock", "memory.text.times.needed", "memory.text.times.reader",
 )  # fmt: skip
 

@@ -269,7 +269,6 @@ def _kind(text: str, speech: Speech, tokens: Tokens) -> frozenset[str]:
 
 
 def _names(text: str, tokens: Tokens) -> frozenset[str]:
-    """Returns the tokens of words written with a capital letter within the sentence."""
     return frozenset(token for name in _NAME.findall(text) for token in tokens(name.removesuffix("'s")))
 
 

@@ -285,8 +285,6 @@ def _written(parsed: object) -> str:
 
 @dataclass(slots=True)
 class _Dug:
-    """The digging for the innermost words of a refusal, and the names beside them."""
-
     code: str = ""
     param: str = ""
     status: int | None = None

@@ -55,8 +55,6 @@ _SHORT_ID: Final = re.compile(r"[A-Za-z0-9]{9}")
 
 @dataclass(slots=True)
 class Fields:
-    """The fields of one answer, or of one call, assembled from their pieces."""
-
     values: dict[str, Any] = field(default_factory=dict)
     size: int = 0
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from agents.llm import ToolSpec
-from agents.providers.schemas import plain
 
 #: A part of a request that a server does not take, mostly the name of a field. The others:
 #: "json_schema": its answers can't be held to a schema. "cold": it takes no temperature of 0.
@@ -223,7 +222,7 @@ def _about_effort(said: str, sent: Mapping[str, Any], extra: Collection[str]) ->
 def _about_tool(said: str, sent: Mapping[str, Any], quirks: Set[Quirk]) -> Quirk | None:
     """Returns what a refusal teaches about the description of tools: the plainest form, then that of one in no form."""
     schemas = _schemas(sent)
-    if "schemas" not in quirks and any(plain(schema) != schema for schema in schemas.values()):
+    if "schemas" not in quirks and any(plain_schema(schema) != schema for schema in schemas.values()):
         return "schemas"
     if _count(quirks, "tool=") == _MOST_TOOLS:
         return None
@@ -285,7 +284,9 @@ def offered(tools: Sequence[ToolSpec], quirks: Set[Quirk]) -> tuple[ToolSpec, ..
     if "tools" in quirks:
         return ()
     taken = tuple(tool for tool in tools if f"tool={tool.name}" not in quirks)
-    return tuple(replace(tool, parameters=plain(tool.parameters)) for tool in taken) if "schemas" in quirks else taken
+    if "schemas" not in quirks:
+        return taken
+    return tuple(replace(tool, parameters=plain_schema(tool.parameters)) for tool in taken)
 
 
 def blamed(said: str, extra: Collection[str]) -> str:
@@ -332,3 +333,76 @@ def refuses_pictures(status: int, said: str) -> bool:
 def is_blind(status: int, said: str) -> bool:
     """Returns whether the refusal says that the model accepts no pictures, and not that these pictures are bad."""
     return status != 413 and _BLIND.search(said) is not None and _BAD_PICTURE.search(said) is None
+
+
+_CHOICES: Final = ("anyOf", "oneOf", "allOf")
+#: The deepest nesting, the longest chain of references, and the most schemas within one that are described: a schema
+#: may hold itself.
+_DEEPEST: Final = 12
+_MOST: Final = 500
+
+
+def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    described = _plain({**schema, "type": "object"}, schema, 0, iter(range(_MOST)))
+    return {**described, "properties": described.get("properties", {})}
+
+
+def _plain(schema: object, root: Mapping[str, Any], depth: int, room: Iterator[int]) -> dict[str, Any]:
+    if depth > _DEEPEST or next(room, None) is None:
+        return {"type": "string"}
+    whole = _resolved(schema, root)
+    kind = _kind(whole)
+    described: dict[str, Any] = {"type": kind}
+    if isinstance(whole.get("description"), str):
+        described["description"] = whole["description"]
+    choices = [whole["const"]] if "const" in whole else whole.get("enum")
+    if kind == "string" and isinstance(choices, list):
+        described["enum"] = [choice for choice in choices if isinstance(choice, str)]
+    if kind == "array":
+        described["items"] = _plain(whole.get("items"), root, depth + 1, room)
+    properties = whole.get("properties")
+    if kind == "object" and isinstance(properties, Mapping):
+        described["properties"] = {name: _plain(inner, root, depth + 1, room) for name, inner in properties.items()}
+        required = whole.get("required")
+        named = [name for name in properties if name in required] if isinstance(required, list) else []
+        if named:
+            described["required"] = named
+    return described
+
+
+def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    whole: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
+    for _ in range(_DEEPEST):
+        reference = whole.get("$ref")
+        options = next((whole[key] for key in _CHOICES if isinstance(whole.get(key), list) and whole[key]), None)
+        if isinstance(reference, str):
+            chosen = _referred(reference, root)
+        elif options is not None:
+            chosen = next((option for option in options if _is_something(option)), options[0])
+        else:
+            break
+        rest = {key: value for key, value in whole.items() if key not in ("$ref", *_CHOICES)}
+        whole = {**(chosen if isinstance(chosen, Mapping) else {}), **rest}
+    return whole
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> object:
+    found: object = root
+    for name in reference.removeprefix("#").strip("/").split("/"):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def _is_something(option: object) -> bool:
+    return isinstance(option, Mapping) and option.get("type") != "null"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    named = next((kind for kind in kinds if isinstance(kind, str) and kind != "null"), None)
+    if named is not None:
+        return named
+    if isinstance(schema.get("properties"), Mapping):
+        return "object"
+    return "array" if "items" in schema else "string"

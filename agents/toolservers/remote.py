@@ -43,8 +43,6 @@ async def remote(url: str, headers: Mapping[str, str], messages: Allowance) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """The bytes, values and messages that a connection may send."""
-
     messages: Allowance
     size: Allowance = field(default_factory=lambda: Allowance(*relay.BYTES))
     heap: Allowance = field(default_factory=lambda: Allowance(*relay.VALUES))

@@ -23,7 +23,7 @@ from agents.spec import USUAL_TOOLS
 from bench.vendors.play import KEY, Case, Run, Turn, serving, tries
 from bench.vendors.rules import Seat
 from bench.vendors.table import VENDORS
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from tests.kit.paced import keep
 from tests.kit.program import ran
 from tests.kit.served import environment, spawned

@@ -182,8 +182,7 @@ class Receiver:
         self._connection = "not connected to Discord's gateway yet"
         self._alarm: asyncio.TimerHandle | None = None
         self._gap = 0  # the position after which this session reads everything back
-        self._over = False
-        self._new = False  # whether this is the bot's very first session
+        self._over = self._new = False  # new: this is the bot's very first session
         # The servers that are absent now, each with the position after which it is read back (None: not read back).
         self._awaited: dict[int, int | None] = {}
         self._spots: dict[str, DiscordPlace | None] = {}

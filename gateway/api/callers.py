@@ -30,7 +30,6 @@ _CONVERSATION: Final = re.compile(r"[a-z0-9]{1,32}")
 
 
 def said(user_id: str, name: str, thread: str, text: str = "", *, key: str = "", at: int = 0) -> Inbound:
-    """Returns a message from a program of this person in a thread; `key` identifies the message."""
     return Inbound(
         channel=API, platform=API, bot_id=API, update_key=key, chat=user_id, chat_kind="private", author_id=user_id,
         author_name=name, message_id=key, text=text, sent_at=at, thread=thread, ticket=key,
@@ -50,7 +49,6 @@ def conversation_in(thread: str | None) -> str:
 
 
 def conversation(named: str) -> str:
-    """Returns our name of a conversation, for any name that a program gives it."""
     return named if _CONVERSATION.fullmatch(named) else digest(named)[:16]
 
 

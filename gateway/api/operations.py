@@ -41,7 +41,7 @@ from gateway.pipeline.store import Roster, Store, where_said
 from gateway.wording import phrases
 from gateway.wording.texts import REFUSALS, Texts, spoken
 from memory.browse.browse import About, Shelf
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.context import Context
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.forgetting.choose import Selection
@@ -62,8 +62,6 @@ _NOT_KEPT: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRequest:
-    """A program's request about memory: the person, the agent whose memory it is, and the context."""
-
     caller: Caller
     served: Agent
     store: Store
@@ -313,8 +311,6 @@ _BESIDE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryRoute:
-    """A way into the memory API. `given` makes an operation's arguments of the body and the query."""
-
     method: str
     path: str
     operation: str
@@ -395,7 +391,6 @@ def _route(method: str, path: str) -> tuple[MemoryRoute, dict[str, str]]:
 
 
 def _typed(route: MemoryRoute, given: JSON) -> JSON:
-    """Returns the arguments with numbers where a query holds them as text."""
     fields = OFFERED[route.operation].arguments.model_fields
     return {
         name: int(value) if name in fields and fields[name].annotation is int and _is_number(value) else value

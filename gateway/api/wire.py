@@ -57,7 +57,6 @@ class Asked:
 
     @property
     def instructions(self) -> str:
-        """The wishes of the program itself about this answer."""
         return "\n".join(one.content for one in self.messages if one.role == "system" and one.content.strip())
 
     @property
@@ -126,8 +125,6 @@ def failed(refusal: ApiRefusal) -> JSON:
 
 
 class Answering:
-    """One answer in the form in which it was asked for, whole or as a stream of events."""
-
     def __init__(self, request: Asked, answer_id: str, at: int) -> None:
         """`at` is in seconds UTC."""
         self._request = request
@@ -183,7 +180,6 @@ class Answering:
         yield self._event("response.completed", response=self._response("completed", said))
 
     def broken(self, refusal: ApiRefusal) -> bytes:
-        """Returns the event that ends a stream which can't go on."""
         if self._request.form == "chat":
             return _data(failed(refusal))
         return self._event("error", code=refusal.code, message=str(refusal), param=None)

@@ -28,8 +28,7 @@ from agents.spec import AGENT_NAME
 from channels.base import Channel, ChannelError, Host, Inbound, Outbound
 from channels.ids import format_of
 from gateway import app, bots
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail
-from gateway.cli.start import set_up_logs
+from gateway.cli.start import EX_CANTCREAT, EX_CONFIG, EX_DATAERR, EX_TEMPFAIL, fail, set_up_logs
 from gateway.config import setup
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, is_reference, load
 from gateway.config.settings import DISCORD_TOKEN, TELEGRAM_TOKEN, BotSettings, OtherSettings, discord_number
@@ -94,8 +93,6 @@ async def pair(
 
 
 class _Setup(Host):
-    """The host of a bot that nobody may talk to yet."""
-
     def __init__(self, channel: Channel, code: str, texts: dict[str, str]) -> None:
         self._channel = channel
         self._code = code

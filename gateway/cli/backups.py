@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, ending, fail
-from gateway.cli.start import CONFIG, loaded
+from gateway.cli.start import CONFIG, EX_CONFIG, EX_NOINPUT, ending, fail, loaded
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config

@@ -19,8 +19,19 @@ import click
 
 from channels.base import ChannelError
 from channels.ids import FORMATS
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_NOT_RUNNING, EX_SOFTWARE, Unusable, ending, fail
-from gateway.cli.start import CONFIG, loaded, set_up_logs, tell_errors
+from gateway.cli.start import (
+    CONFIG,
+    EX_CANTCREAT,
+    EX_CONFIG,
+    EX_NOT_RUNNING,
+    EX_SOFTWARE,
+    Unusable,
+    ending,
+    fail,
+    loaded,
+    set_up_logs,
+    tell_errors,
+)
 from gateway.pipeline.policy import OPERATOR
 
 if TYPE_CHECKING:

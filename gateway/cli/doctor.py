@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_RED, ending
-from gateway.cli.start import CONFIG, loaded
+from gateway.cli.start import CONFIG, EX_RED, ending, loaded
 
 if TYPE_CHECKING:
     from gateway.cli.examination import Diagnosis

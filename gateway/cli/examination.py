@@ -193,11 +193,11 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
 
 
 async def _deployment(config: Config, name: str, path: Path) -> AsyncIterator[Diagnosis]:
-    from memory.store.postgres import standing  # an extra, which answers here
+    from memory.store.postgres import database
     from memory.store.postgres.database import CONNECTIONS, look
 
     address = config.settings.database_url.get_secret_value()
-    found = await look(address, path, standing.deployment)
+    found = await look(address, path, database.deployment)
     if found is None or found.server is None:
         yield Diagnosis(name, "ok", "the PostgreSQL server answers; the store is not made yet")
         return
@@ -218,7 +218,6 @@ def processes(name: str, found: Deployment) -> Diagnosis:
 
 
 def connections(name: str, server: ServerState, *, processes: int, each: int) -> Diagnosis:
-    """Judges whether `processes` processes and one more may connect, with `each` connections for each."""
     about, needed = f"{name}: connections", each * (processes + 1)
     text = f"{processes} processes and one more to replace another need {needed}, {server.most_connections} are allowed"
     if each * processes > server.most_connections:

@@ -17,7 +17,7 @@ from typing import Final
 from agents import plugins
 from channels.base import Place
 from channels.ids import FORMATS
-from gateway.cli.exits import Unusable
+from gateway.cli.start import Unusable
 from gateway.config.loading import Config
 from gateway.reading.plain_text import decoded
 from memory.context import Context
@@ -450,7 +450,6 @@ def _decoded(data: bytes) -> str:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Returns whether a file under the name of a note is an archive, a picture or the like."""
     return b"\0" in data[:8_000] and decoded(data, chars=8_000) is None
 
 

@@ -17,8 +17,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_DATAERR, EX_SOFTWARE, EX_TEMPFAIL, Unusable, ending, fail
-from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
+from gateway.cli.start import (
+    AGENT,
+    CONFIG,
+    EX_DATAERR,
+    EX_SOFTWARE,
+    EX_TEMPFAIL,
+    Unusable,
+    ending,
+    fail,
+    loaded,
+    opened,
+    set_up_logs,
+)
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_DATAERR, ending, fail
-from gateway.cli.start import AGENT, CONFIG, loaded, opened
+from gateway.cli.start import AGENT, CONFIG, EX_DATAERR, ending, fail, loaded, opened
 
 if TYPE_CHECKING:
     from memory.context import Context

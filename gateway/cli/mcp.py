@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from gateway.cli.exits import EX_NOINPUT, fail
-from gateway.cli.start import CONFIG, loaded
+from gateway.cli.start import CONFIG, EX_NOINPUT, fail, loaded
 
 _SECONDS: Final = 200.0
 _META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -59,7 +58,6 @@ class StdioProxy:
         self._version = ""
 
     def passed(self, line: str) -> Iterator[str]:
-        """Yields the answer to a message, if it has one."""
         try:
             message = json.loads(line)
         except ValueError:

@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gateway.cli.exits import EX_CONFIG, EX_NOINPUT, Advance, ending, fail, progress, storage_code
-from gateway.cli.start import CONFIG, loaded, set_up_logs
+from gateway.cli.start import (
+    CONFIG,
+    EX_CONFIG,
+    EX_NOINPUT,
+    Advance,
+    ending,
+    fail,
+    loaded,
+    progress,
+    set_up_logs,
+    storage_code,
+)
 from memory.errors import StoreBusy, StoreUnwritable
 
 if TYPE_CHECKING:

@@ -70,7 +70,6 @@ def at_first_start(config: Config, here: Path) -> list[Notes]:
 
 
 def offer(config: Config, notes: Notes) -> str:
-    """Returns a line for the operator with the commands that import notes into the memory of the first admin."""
     agent = [] if notes.agent == config.default_agent else ["--agent", notes.agent]
     commands = [["remora", "import", str(path), "--person", _admin(config), *agent] for path in notes.paths]
     return f"{notes.named} can become memories. To look at them first: {' && '.join(map(shlex.join, commands))}"

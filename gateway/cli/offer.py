@@ -35,8 +35,6 @@ _CLOCK = ToolSpec(name="now", description="Tells the time.", parameters={"type":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A model that could be used for one chat, and the question whether to use it."""
-
     model: ModelSpec
     question: str
 

@@ -6,14 +6,17 @@ Invariants: nothing is written before every question is answered and the model h
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 from pydantic import SecretStr, ValidationError
@@ -21,11 +24,100 @@ from pydantic import SecretStr, ValidationError
 from agents.providers.table import KNOWN, KnownServer
 from agents.spec import ModelSpec, machine_timezone
 from gateway.cli import notes, offer
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.cli.init_texts import language, texts
-from gateway.config import home as homes
+from gateway.cli.start import EX_CANTCREAT, EX_CONFIG, EX_TEMPFAIL, fail
 from gateway.config.loading import CONFIG_NAME, Config, ConfigError, data_here, find, home_folder, load, reference
-from gateway.config.setup import use_model
+from gateway.config.setup import keep_token, short_config, use_model
+from languages import Language
+
+#: A model as its entry in an agent's file.
+ModelEntry: TypeAlias = Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The choices for a new home. `secret` is a variable for .env with its value; `data_dir` holds the databases."""
+
+    model: ModelEntry | None
+    secret: tuple[str, str] | None
+    language: Language
+    data_dir: str = "data"
+
+
+def make_home(folder: Path, choices: Choices, check: Callable[[Path], object]) -> list[Path]:
+    """Makes the missing files in `folder` and returns their paths. If `check` of the config raises, none stays."""
+    made: list[Path] = []
+    env_file = folder / ".env"
+    kept = env_file.read_bytes() if env_file.exists() else None
+    try:
+        _make_folder(folder, made)
+        agents = folder / "agents"
+        _make_folder(agents, made)
+        if not any(agents.glob("*.yaml")):
+            _write_file(agents / "assistant.yaml", _agent(choices), made)
+        if kept is None:
+            _write_file(env_file, _ENV, made)
+        if choices.secret is not None:
+            keep_token(env_file, *choices.secret)
+        config = folder / CONFIG_NAME
+        if not config.exists():
+            if choices.data_dir == "data":
+                _make_folder(folder / "data", made)
+            # Last: from here on the folder is found and used.
+            _write_file(config, short_config(choices.data_dir), made)
+        check(config)
+    except BaseException:
+        for path in reversed(made):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
+        if kept is not None:
+            env_file.write_bytes(kept)
+        raise
+    return made
+
+
+_ENV = "# Tokens and keys, one NAME=value a line. Only you may read this file.\n"
+
+
+def _agent(choices: Choices) -> str:
+    models = "models: []  # none: it notes what people say and answers from memory\n"
+    if choices.model is not None:
+        options = [f"{key}: {_scalar(value)}" for key, value in choices.model.items()]
+        models = "models:\n  - " + "\n    ".join(options) + "\n"
+    full = Path(str(resources.files("agents"))) / "assistant.yaml"
+    return (
+        "# The agent that answers. An option that is not here has its default. Every option, from the persona to\n"
+        "# the night jobs, is explained in\n"
+        f"# {full}\n"
+        "\n"
+        "name: assistant\n"
+        f"language: {choices.language}\n"
+        "timezone: system  # this machine's, or such as Europe/Lisbon\n"
+        f"{models}"
+    )
+
+
+def _scalar(value: str | int) -> str:
+    plain = isinstance(value, int) or value.isalnum()
+    return str(value) if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700)
+        made.append(path)
+
+
+def _write_file(file: Path, text: str, made: list[Path]) -> None:
+    """Writes a new file that only its owner may read."""
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    made.append(file)
+    with os.fdopen(opened, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
 
 _KEY = "REMORA_MODEL_KEY"
 
@@ -35,7 +127,7 @@ class _Picked:
     """A chosen model: the form to test, the entry to write, and the variable and key for .env."""
 
     spec: ModelSpec
-    entry: homes.ModelEntry
+    entry: ModelEntry
     secret: tuple[str, str] | None = None
 
 
@@ -223,9 +315,9 @@ def _write(asking: _Asking, folder: Path, existing: Config | None, picked: _Pick
     named = any(agent_file.parent.glob("*.yaml"))
     kept = [path for path in (folder / CONFIG_NAME, folder / ".env", agent_file) if path.exists()]
     data = data_here(os.environ, Path.cwd(), Path.home()) if existing is None else None
-    made = homes.make(
+    made = make_home(
         folder,
-        homes.Choices(
+        Choices(
             model=picked.entry if picked else None,
             secret=picked.secret if picked else None,
             language=language(os.environ),

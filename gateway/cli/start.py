@@ -8,18 +8,18 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import click
 
-from gateway.cli.exits import EX_CANTCREAT, EX_CONFIG, fail
+from memory.errors import MemoryFault, ReadTooLong, StorageError, StoreBusy, StoreDamaged, StoreInUse, StoreUnwritable
 
 if TYPE_CHECKING:
     from gateway.config.loading import Config
-    from gateway.config.pace import WorkPace
+    from gateway.config.settings import WorkPace
     from gateway.pipeline.store import Roster
 
 #: The log of terminal chats, in the data folder.
@@ -48,7 +48,7 @@ def loaded(config_path: Path | None) -> Config:
 
 def pace() -> WorkPace:
     """Returns the pace that a program calling the command line set; outside of commands, the default."""
-    from gateway.config.pace import WorkPace
+    from gateway.config.settings import WorkPace
 
     context = click.get_current_context(silent=True)
     return (context and context.find_object(WorkPace)) or WorkPace()
@@ -81,7 +81,6 @@ def set_up_logs(config: Config, *, beside_chat: bool = False) -> Path | None:
 
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[Roster]:
-    """Sets up the logs and opens the databases, for a command that works without channels."""
     from gateway import app
 
     set_up_logs(config)
@@ -95,3 +94,77 @@ def tell_errors(tell: Callable[[str], None]) -> None:
     from memory.text.secrets.redact import redact
 
     telemetry.tell_errors(tell, redact=redact)
+
+
+# The exit codes of `remora status`, which follow service scripts: 0 well, 1 in trouble, 3 not running.
+EX_RED = 1
+EX_NOT_RUNNING = 3
+# As in BSD's sysexits.h.
+EX_DATAERR = 65
+EX_NOINPUT = 66
+EX_SOFTWARE = 70
+EX_CANTCREAT = 73
+EX_TEMPFAIL = 75
+EX_CONFIG = 78
+
+
+class Unusable(Exception):
+    """Raised if the operator's input or the files can't be used. `str()` is written for the operator."""
+
+
+def fail(message: str, code: int) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+def storage_code(error: StorageError) -> int:
+    """Returns the exit code for an error of the store: wait and try again, mend rights, or look at the file."""
+    codes = {
+        StoreInUse: EX_TEMPFAIL,
+        StoreBusy: EX_TEMPFAIL,
+        ReadTooLong: EX_TEMPFAIL,
+        StoreUnwritable: EX_CANTCREAT,
+        StoreDamaged: EX_DATAERR,
+    }
+    return codes.get(type(error), EX_SOFTWARE)
+
+
+@contextmanager
+def ending(*, stopped: str = "", in_use: str = "") -> Iterator[None]:
+    """Ends a command that fails within the block. `stopped` is said after Ctrl-C, `in_use` for a store in use."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if stopped:
+            click.echo(stopped, err=True)
+        sys.exit(130)
+    except StorageError as exc:
+        fail(f"{exc} {in_use}" if in_use and isinstance(exc, StoreInUse) else str(exc), storage_code(exc))
+    except (Unusable, MemoryFault) as exc:
+        fail(str(exc), EX_DATAERR)
+
+
+class Advance(Protocol):
+    """A callback that takes the number of entries just done, and perhaps the place of the work."""
+
+    def __call__(self, count: int, at: str = "", /) -> None: ...
+
+
+@contextmanager
+def progress(length: int, label: str, what: str) -> Iterator[Advance]:
+    """Yields a callback that moves a bar on a terminal, and elsewhere prints a line for every tenth."""
+    if sys.stderr.isatty():
+        with click.progressbar(
+            length=length, label=label, file=sys.stderr, item_show_func=lambda at: at or "", show_pos=True
+        ) as bar:
+            yield bar.update
+        return
+    done = 0
+
+    def advance(count: int, at: str = "", /) -> None:
+        nonlocal done
+        tenth, done = done * 10 // length, done + count
+        if done * 10 // length > tenth:
+            click.echo(f"{done} of {length} {what}", err=True)
+
+    yield advance

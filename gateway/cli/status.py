@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.cli import notes
-from gateway.cli.exits import EX_NOT_RUNNING, EX_RED, fail
-from gateway.cli.start import CONFIG, loaded
+from gateway.cli.start import CONFIG, EX_NOT_RUNNING, EX_RED, fail, loaded
 from memory.learn import spacy_names
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.exits import EX_CANTCREAT, ending, fail, progress
-from gateway.cli.start import AGENT, CONFIG, loaded, opened, set_up_logs
+from gateway.cli.start import AGENT, CONFIG, EX_CANTCREAT, ending, fail, loaded, opened, progress, set_up_logs
 
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted
@@ -115,7 +114,6 @@ def export(
 
 @contextmanager
 def _transferring() -> Iterator[None]:
-    """Reports an error in an import or export, and ends with its code."""
     with ending(stopped="Stopped. Finished work is kept. Run the same command to continue."):
         try:
             yield

@@ -105,8 +105,6 @@ class Call:
         await self.do(lambda _edits: text)
 
     async def done(self, text: str, change: Callable[[Edits], object]) -> None:
-        """Changes memory and answers with a text that does not depend on what is there."""
-
         def change_and_say(edits: Edits) -> str:
             change(edits)
             return text
@@ -142,7 +140,6 @@ class Call:
         return holds_the_question(self.inbound.pressed or "")
 
     async def decline(self, question: Question, taken: str, key: str) -> None:
-        """Ends a question after which nothing is done, and says so."""
         await self.do(
             lambda edits: self.texts(key if edits.settle(question, taken) else "answer.over"), in_place=self.on_question
         )

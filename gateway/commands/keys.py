@@ -24,7 +24,6 @@ async def keys(call: Call) -> None:
 
 
 def asked_for(text: str) -> tuple[str, tuple[KeyScope, ...]]:
-    """Returns the label of a key that is asked for, and its permissions: all of them unless some are named."""
     scoped = _SCOPED.fullmatch(text.strip())
     if scoped is None:
         return text.strip(), KEY_SCOPES

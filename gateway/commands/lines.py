@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from channels.base import Place
 from gateway.commands.call import Call, excerpt
 from gateway.commands.jobs import job_name
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.store.history import Message
 from memory.store.lineage import Source
 from memory.store.memories import Memory, tags_seen

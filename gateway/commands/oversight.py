@@ -16,7 +16,7 @@ from gateway.commands.lines import came
 from gateway.commands.pages import beyond, turning_by
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.questions import buttons
-from memory.browse.shown import Shown
+from memory.browse.why import Shown
 from memory.errors import NotFound
 from memory.mailbox.outbox import Part
 from memory.oversight import Overseer

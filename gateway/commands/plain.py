@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands.call import Asking, Call
 from gateway.commands.forget import forget
 from gateway.commands.session import undo
+from languages import words
 from memory.learn.offline.changes import to_forget
 
 
@@ -28,63 +30,20 @@ class PlainRequest:
 
 #: Longest request, in characters; a longer message says something of its own.
 _LONGEST: Final = 60
-_THAT = r"(?:that|this|it all|what i (?:just )?(?:said|told you)|my last message)"
-_PLEASE = r"(?:please |pls |can you |could you |no,? |oh,? |sorry,? )?"
-# "Forget it" is left out because it mostly means "never mind", "delete that" because it mostly means a text the model
-# has written.
-_FORGET: Final = re.compile(
-    rf"{_PLEASE}(?:forget (?:about )?{_THAT}"
-    rf"|(?:don't|do not) (?:remember|keep|save|store) {_THAT})(?: please| again| right away)?"
-    r"|(?:请|麻烦|帮我)?(?:忘掉|忘记|忘了)(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话|刚才那句)(?:吧)?"
-    r"|(?:请|麻烦|帮我)?(?:把|将)?(?:这个|那个|这件事|那件事|这条|那条|我刚才说的|刚才的话)(?:忘掉|忘记|忘了)(?:吧)?"
-    r"|(?:请)?(?:别|不要)(?:记住|记|保存)(?:这个|那个|这件事|这条|我刚才说的)"
-)
-_WRONG: Final = re.compile(
-    r"(?:no,? )?(?:that|this)(?:'s| is| was)(?: just| all)? (?:wrong|not (?:true|right|correct)|incorrect|false)"
-    r"|(?:that|this) isn't (?:true|right|correct)"
-    r"|you (?:got|have|remember(?:ed)?) (?:that|it|this) wrong|you remember wrong(?:ly)?"
-    r"|(?:这|那)(?:是错的|不对|不是真的|说错了|错了)|你(?:记错|搞错|弄错)了"
-)
-# Behind or before something else that is said: "my locker code is 3391, don't save that".
-_NOT_KEEP = (
-    r"(?:(?:but|so|and|aber|und|mais|et|pero|y) )?(?:please |pls |bitte |por favor )?(?:"
-    r"(?:don't|dont|do not|never) (?:save|keep|store|remember|note)(?: down)? (?:that|this|it|any of (?:that|this|it))"
-    r"|(?:merk dir|speicher|speichere|notier|notiere|behalt|behalte) (?:das|dies|es) (?:bitte )?nicht"
-    r"|(?:das |dies |es )?(?:bitte )?nicht (?:merken|speichern|notieren|behalten)"
-    r"|ne (?:le |la |l'|garde pas |note pas )?(?:garde|note|retiens|enregistre|mémorise)s? pas(?: (?:ça|cela))?"
-    r"|no (?:lo|la|los|las) (?:guardes|apuntes|recuerdes|anotes)|no (?:guardes|apuntes|recuerdes) (?:eso|esto)"
-    r"|(?:请|麻烦)?(?:别|不要)(?:记住|记下来|记下|记|保存|存)(?:这个|这条|它)?"
-    r"|(?:これは|それは)?(?:覚え|保存し|記録し|記憶し)ないで(?:ください|ね)?"
-    r")(?: please| pls| anywhere| bitte| por favor)?"
-)
-_UNKEPT: Final = re.compile(rf"(?s:.+[,.;:!、，。；！\n–—-]) ?{_NOT_KEEP}|{_NOT_KEEP} ?(?s:[,.;:!、，。；！\n–—-].+)")
-_UNDO: Final = re.compile(
-    rf"{_PLEASE}(?:undo(?: (?:{_THAT}|it|the last (?:one|message)))?|take (?:that|it) back)(?:,? please)?"
-    r"|(?:bitte )?(?:mach(?:e)? (?:das|es) )?(?:bitte )?(?:wieder )?rückgängig(?: machen)?(?: bitte)?"
-    r"|deshacer|deshaz(?:lo| eso)|défaire|défais (?:ça|cela)|(?:请|帮我)?(?:撤销|撤回)(?:这个|那个|上一条|这条)?(?:吧)?"
-    r"|(?:それを?)?元に戻して(?:ください|ね)?"
-)
-#: Requests to ask no more how plans went.
-_ENOUGH: Final = re.compile(
-    r"(?:please |ok,? |no,? )?(?:stop|quit) asking(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such things"
-    r"|questions))?(?: please)?"
-    r"|(?:please |ok,? |no,? )?(?:don't|do not|never) ask(?: me)?(?: (?:that|this|about (?:that|this|it|my plans)|such"
-    r" things))?(?: again| any ?more| please){0,2}"
-    r"|(?:bitte )?(?:frag|frage) (?:mich )?(?:bitte )?(?:das |danach |sowas |so etwas |nach meinen plänen )?(?:bitte )?"
-    r"nicht (?:mehr|wieder)(?: danach| nach meinen plänen)?"
-    r"|höre? (?:bitte )?auf(?: mich)?(?: sowas| das)? zu fragen"
-    r"|(?:por favor,? )?(?:no me (?:lo )?preguntes|no preguntes|deja de preguntar(?:me)?)(?: (?:eso|esto|por eso"
-    r"|por mis planes))?(?: más| nunca| otra vez)?"
-    r"|(?:s'il te plaît,? )?(?:arrête de (?:me )?(?:demander|poser (?:cette question|ces questions))"
-    r"|ne (?:me )?(?:le )?demandes? plus)(?: (?:ça|cela))?"
-    r"|(?:请|拜托|以后|你)*(?:别|不要|不用)再?问(?:我)?(?:了|这个|这些|这件事|这种事|我的计划)*(?:了|吧|啦)?"
-    r"|(?:もう|そういうことは|それは|これは)*(?:聞かないで|聞くのをやめて|聞くのはやめて|尋ねないで)(?:ください|ね|よ)?"
-)
+
+
+@cache
+def _says(request: str) -> re.Pattern[str]:
+    """Returns the words of a request in all languages; not to keep something is said beside what it is."""
+    said = f"(?:{words('claims', 'requests')[request]})"
+    return re.compile(
+        said if request != "unkept" else rf"(?s:.+[,.;:!、，。；！\n–—-]) ?{said}|{said} ?(?s:[,.;:!、，。；！\n–—-].+)"
+    )
 
 
 def ends_questions(text: str) -> bool:
     """Returns whether a message only asks for an end of such questions."""
-    return len(text) <= _LONGEST and _ENOUGH.fullmatch(_plainly(text)) is not None
+    return len(text) <= _LONGEST and _says("enough").fullmatch(_plainly(text)) is not None
 
 
 def requested(text: str, *, modelless: bool) -> PlainRequest | None:
@@ -95,14 +54,14 @@ def requested(text: str, *, modelless: bool) -> PlainRequest | None:
     something that is to be undone.
     """
     if len(text) <= _LONGEST:
-        words = _plainly(text)
-        if _FORGET.fullmatch(words):
+        said = _plainly(text)
+        if _says("forget").fullmatch(said):
             return PlainRequest("forget")
-        if _WRONG.fullmatch(words):
+        if _says("wrong").fullmatch(said):
             return PlainRequest("wrong")
-        if modelless and _UNDO.fullmatch(words):
+        if modelless and _says("undo").fullmatch(said):
             return PlainRequest("undo")
-    if modelless and _UNKEPT.fullmatch(_plainly(text)):
+    if modelless and _says("unkept").fullmatch(_plainly(text)):
         return PlainRequest("unkept")
     what = to_forget(text) if modelless else None
     return None if what is None else PlainRequest("topic", what)

@@ -271,7 +271,6 @@ def _accounts(call: Call, kept: Kept) -> list[str]:
 
 
 def _looks(call: Call, kept: Kept, page: int) -> list[str]:
-    """Returns one page of the admins' looks, newest first, and a line telling how to see the next page."""
     if not kept.looks:
         return [call.texts("privacy.no_looks")]
     lines = [call.texts("privacy.looks", total=kept.all_looks), *(_look(call, look) for look in kept.looks)]

@@ -91,7 +91,6 @@ def _value(call: Call, slot: FilledSlot) -> str:
 
 
 async def _manner(call: Call, value: str) -> None:
-    """Handles /profile manner: shows the manner for this person or group, sets it, resets it, switches it on or off."""
     texts, settings = call.texts, call.agent.spec.memory
     where = "private" if call.context.session.private else "group"
     if not settings.enabled:

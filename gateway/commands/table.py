@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from channels.base import CommandSpec, Inbound, Option, Suggestion
+from channels.base import CommandSpec, Form, Inbound, Option, Suggestion
 from gateway.actions.memory import FORGET, syntax
 from gateway.commands import (
     admin,
@@ -27,22 +27,128 @@ from gateway.commands import (
     profile,
     reminders,
     session,
-    suggest,
     tools,
 )
-from gateway.commands.call import Asking, Call, Command, examples, excerpt
+from gateway.commands import memory as memory_command
+from gateway.commands.call import EXCERPT, Asking, Call, Command, examples, excerpt
+from gateway.commands.jobs import job_name
 from gateway.pipeline import questions
 from gateway.pipeline.delivery import RUN
 from gateway.pipeline.policy import code_in
 from gateway.wording.texts import CATALOGUE, Deferred, Texts
 from languages import Language
+from memory.browse.browse import LISTED
 from memory.chat.doubts import DOUBT
 from memory.chat.edits import Edits
 from memory.chat.outside_calls import CALL
 from memory.context import Context
 from memory.service import Service
+from memory.store.memories import Memory
 from memory.store.questions import Question
-from memory.text.words import fold
+from memory.text.words import fold, query_terms
+from memory.text.zones import zones_like
+
+#: Characters shown of a memory to choose.
+_LABEL = 100
+#: Largest number of completions a platform takes.
+_SUGGESTED = 25
+#: Largest number of typed words that are searched for.
+_WORDS = 12
+#: Room in a form, in characters, unless the present value needs more.
+_FORM_LIMIT = 2_000
+#: Actions allowed on every memory the person sees; any other action requires that the person may change the memory.
+_LOOKING = frozenset({"show", "history"})
+
+
+async def completions(
+    store: Service, context: Context, texts: Texts, name: str, typed: str, arguments: str
+) -> Sequence[Suggestion]:
+    action = arguments.partition(" ")[0].lower()
+    typed = " ".join(typed[:EXCERPT].split())
+    if name == "profile":
+        return _settings(action, typed)
+    if name == "memory" and action == "list":
+        return await _parts(store, context, texts, typed)
+    if name == "memory" and action in memory_command.WITH_RUN:
+        return await _runs(store, context, texts, typed, undone=action == "run")
+    if name == "memory" and action == "preview":
+        return [
+            Suggestion(value=job, label=job_name(texts, job))
+            for job in store.jobs.names
+            if job.startswith(typed.lower())
+        ]
+    if name == "memory" and action not in memory_command.WITH_ID:
+        return ()
+    changeable = name != "memory" or action not in _LOOKING
+    folded = typed.casefold()
+    # The typed text may end within a word, and some scripts have no spaces.
+    words = list(dict.fromkeys([*typed.split(), *folded.split(), *query_terms(folded)]))[:_WORDS]
+    prefix = folded if " " not in folded else ""
+    memories = await store.browse.offered(context, prefix, words, changeable=changeable, limit=_SUGGESTED)
+    return [Suggestion(value=memory.short_id, label=_labelled(memory, context)) for memory in memories]
+
+
+def _settings(what: str, typed: str) -> list[Suggestion]:
+    if what == "timezone":
+        return [Suggestion(value=zone, label=zone) for zone in zones_like(typed, limit=_SUGGESTED)]
+    if what == "language":
+        return [Suggestion(value=code, label=label) for code, label in profile.NAMES.items()]
+    if what == "manner":
+        return [Suggestion(value=word, label=word) for word in ("auto", "off", "on") if word.startswith(typed.lower())]
+    return []
+
+
+async def _parts(store: Service, context: Context, texts: Texts, typed: str) -> list[Suggestion]:
+    shelf = await store.browse.shelf(context, LISTED, limit=1, page=1)
+    counts: dict[tuple[str, str], int] = {}
+    for (kind, category), count in shelf.counts.items():
+        parts = [("kinds", kind), ("category", category)] if kind == "fact" else [("kinds", kind)]
+        for part in parts:
+            counts[part] = counts.get(part, 0) + count
+    labels = {named: (f"{texts(f'{group}.{named}')} ({count})") for (group, named), count in counts.items()}
+    begun = typed.casefold()
+    return [
+        Suggestion(value=named, label=label)
+        for named, label in labels.items()
+        if named.startswith(begun) or label.casefold().startswith(begun)
+    ][:_SUGGESTED]
+
+
+async def _runs(store: Service, context: Context, texts: Texts, typed: str, *, undone: bool) -> list[Suggestion]:
+    """Returns the runs of night jobs that changed something here, newest first; with `undone` also those taken back."""
+    labels: dict[str, str] = {}
+    for item in await store.jobs.mine(context, limit=2 * _SUGGESTED):
+        number = str(item.run.id)
+        if number.startswith(typed) and (undone or item.state != "undone"):
+            labels[number] = f"{number} · {texts.date(item.run.started_at)} · {job_name(texts, item.run.job)}"
+    return [Suggestion(value=number, label=label) for number, label in labels.items()][:_SUGGESTED]
+
+
+def _labelled(memory: Memory, context: Context) -> str:
+    own = memory.subject_id is None or memory.subject_id in (context.speaker.id, *context.scope.selves)
+    whose = "" if own else f"{memory.subject_name}: "
+    return excerpt(f"{memory.short_id} · {whose}{memory.key}: {memory.value}", _LABEL)
+
+
+async def form(store: Service, context: Context, texts: Texts, name: str, arguments: str) -> Form | None:
+    words = arguments.split()
+    if name == "remember" and not words:
+        return Form(title=texts("form.remember.title"), label=texts("form.remember.label"), limit=_FORM_LIMIT)
+    if name == "memory" and [word.lower() for word in words[:1]] == ["edit"]:
+        name, words = "correct", words[1:]
+    if name != "correct" or len(words) != 1:
+        return None
+    offered = await store.browse.offered(context, words[0], (words[0],), changeable=True, limit=_SUGGESTED)
+    found = next((memory for memory in offered if memory.short_id == words[0]), None)
+    if found is None:
+        return None
+    return Form(
+        title=texts("form.correct.title", id=found.short_id),
+        label=texts("form.correct.label"),
+        value=found.value,
+        limit=max(_FORM_LIMIT, len(found.value)),
+    )
+
 
 #: How alike two words are, from 0 to 1, for one to be taken for the other misspelt: a turned pair of letters in a word
 #: of three (/wyh) is, a word that shares three letters in five (/admin, "again") is not.
@@ -137,7 +243,7 @@ async def suggestions(
         begun = typed.removeprefix("/").lower()
         known = [each for each in TABLE if not each.admin and each.name.startswith(begun)]
         return [Suggestion(value=each.name, label=f"/{each.name}: {texts(f'help.{each.name}')}") for each in known]
-    return await suggest.completions(store, context, texts, name, typed, arguments)
+    return await completions(store, context, texts, name, typed, arguments)
 
 
 async def press(call: Call, data: str) -> bool:
@@ -296,7 +402,6 @@ TABLE: tuple[Command, ...] = (
 _BY_NAME = {command.name: command for command in TABLE}
 
 # What the rest of the gateway needs of single commands.
-form = suggest.form
 bare_code = people.bare_code
 
 #: Handlers of the answers to questions, by the question's purpose.

@@ -78,7 +78,6 @@ async def _accept(call: Call, typed: str) -> None:
 
 
 def _change(call: Call, was: ForeignTool, now: ForeignTool) -> list[str]:
-    """Returns the parts of a tool that have changed, whole: what is not shown must not be taken."""
     texts, lines = call.texts, list[str]()
     asks = [texts("tools.reads" if tool.reads else "tools.asks", name=tool.name).strip() for tool in (was, now)]
     for part, before, after in (

@@ -8,23 +8,33 @@ Relative paths are relative to the folder of config.yaml. The environment and th
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from agents import plugins, skills, tools
 from agents.spec import AGENT_NAME, LONGEST_PERSONA, REFUSED, AgentSpec
 from channels.base import Place
-from gateway.config.explaining import fix_of, instead_of, rule_of
-from gateway.config.pace import USUAL, WorkPace
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired, dropped
-from gateway.config.settings import EMBEDDERS, BotSettings, OtherSettings, Settings, TelegramSettings, is_loopback
+from gateway.config.settings import (
+    EMBEDDERS,
+    USUAL,
+    BotSettings,
+    OtherSettings,
+    Settings,
+    TelegramSettings,
+    WorkPace,
+    is_loopback,
+)
 from gateway.config.strict_yaml import (
     MAX_BYTES,
     MAX_PROBLEMS,
@@ -211,8 +221,6 @@ _ROUTES = ("people", "threads", "chats", "channels")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A file that was read, and its content."""
-
     file: Path
     document: Document
 
@@ -227,8 +235,6 @@ class _Agent:
 
 
 class _Loader:
-    """The files of one configuration while they are read, with the problems met so far."""
-
     def __init__(self, *, folder: Path, env: Mapping[str, str], home: Path) -> None:
         self._folder = folder
         self._home = home
@@ -472,7 +478,6 @@ class _Loader:
             self._report(self._main, ("log", "file"), "is a folder, not a file", "name a file in it")
 
     def _sound(self, option: str) -> bool:
-        """Returns whether a top-level option is correct or absent, so that it can be checked further."""
         if self._main is None:
             return True
         data = self._main.document.data
@@ -501,7 +506,6 @@ class _Loader:
         return _Read(file=file, document=document)
 
     def _drop_retired(self, read: _Read, retired: Mapping[str, Retired]) -> None:
-        """Removes the options that no longer exist from a file's data, and notes a sentence for each."""
         for path, row, value, todo in dropped(read.document.data, retired):
             if row.wants_less(value) and not (path == ("agents_dir",) and self._holds_agents(value)):
                 message = f"is no longer an option, and what it says would not hold. {row.instead.rstrip('.')}"
@@ -671,3 +675,91 @@ def _holds(test: Callable[[Path], bool], path: Path) -> bool:
 
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def rule_of(model: type[BaseModel], path: KeyPath) -> tuple[Any, str, str]:
+    """Returns the rule for the option at `path`: its type, the words that follow "must be", and an example or ''."""
+    annotation: Any = model
+    field: FieldInfo | None = None
+    for step in path:
+        annotation = bare(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            field = annotation.model_fields[str(step)]
+            annotation = field.annotation
+        else:
+            annotation, field = get_args(annotation)[0], None
+        if field is None or not field.description:
+            arms = (annotation, *get_args(annotation)) if NoneType in get_args(annotation) else (annotation,)
+            extras = [extra for arm in arms for extra in getattr(arm, "__metadata__", ())]
+            field = next((extra for extra in extras if isinstance(extra, FieldInfo)), field)
+    annotation = bare(annotation)
+    example: object = None
+    if field is not None:
+        example = field.examples[0] if field.examples else field.default
+    text = example if isinstance(example, str) and "\n" not in example else ""
+    if isinstance(example, bool | int | float):
+        text = json.dumps(example).removesuffix(".0")
+    if field is not None and field.description:
+        return annotation, field.description, text
+    if annotation is bool:
+        return annotation, "true or false", text
+    if get_origin(annotation) is Literal:
+        return annotation, "one of " + ", ".join(get_args(annotation)), text
+    if get_origin(annotation) is tuple:
+        return annotation, "a list: one item a line, each beginning with '- '", ""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, "a section: its options below it, one a line, indented", ""
+    return annotation, "a text", text
+
+
+def bare(annotation: Any) -> Any:
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation = get_args(annotation)[0]
+        elif get_origin(annotation) in (Union, UnionType):
+            annotation = next(arm for arm in get_args(annotation) if arm is not NoneType)
+        else:
+            return annotation
+
+
+def fix_of(model: type[BaseModel], path: KeyPath, value: object, kind: str) -> str:
+    annotation, _, example = rule_of(model, path)
+    name = "-" if isinstance(path[-1], int) else f"{path[-1]}:"
+    if get_origin(annotation) is Literal:
+        choices = list(get_args(annotation))
+        return f"write {name} {nearest(str(value), choices) or example or choices[0]}"
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return "put the value in quotes"
+    if example:
+        return f"write for example {name} {example}"
+    if get_origin(annotation) is tuple:
+        return "write the items below it, or [] for none"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"write its options below it, such as {next(iter(annotation.model_fields))}"
+    return "correct the value, or remove the line"
+
+
+def instead_of(model: type[BaseModel], path: KeyPath) -> str:
+    word = str(path[-1])
+    section = rule_of(model, path[:-1])[0] if path[:-1] else model
+    here = list(section.model_fields)
+    meant = nearest(word, here)
+    if meant is not None:
+        return f"write {meant} instead"
+    elsewhere = [place for place in options(model) if place.endswith(f".{word}")]
+    if elsewhere:
+        return f"move it to {elsewhere[0]}"
+    other, where = (AgentSpec, "an agent's file") if model is Settings else (Settings, "config.yaml")
+    if word in other.model_fields:
+        return f"move it to {where}, where it belongs"
+    return f"remove it; known here: {', '.join(here)}"
+
+
+def options(model: type[BaseModel], before: str = "") -> Iterable[str]:
+    for name, field in model.model_fields.items():
+        yield before + name
+        annotation, inside = bare(field.annotation), "."
+        if get_origin(annotation) is tuple:
+            annotation, inside = bare(get_args(annotation)[0]), "[]."
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from options(annotation, before + name + inside)

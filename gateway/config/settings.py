@@ -9,9 +9,10 @@ from __future__ import annotations
 import hmac
 import re
 from base64 import urlsafe_b64decode
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, StringConstraints, field_validator, model_validator
@@ -551,3 +552,25 @@ def is_loopback(name: str) -> bool:
         return ip_address(name).is_loopback
     except ValueError:
         return name == "localhost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkPace:
+    """Times in the units of their names, and numbers of messages."""
+
+    #: An answer that takes longer is shown as it grows; below that, a placeholder would only flicker.
+    placeholder_seconds: float = 1.5
+    #: Messages of one chat that may wait for their turn. Whoever waits for more has stopped reading.
+    queue: int = 50
+    #: Messages that waited longer for the bot to start are answered only on request: the moment has passed.
+    stale_hours: float = 2.0
+    #: Messages are read for memories after a silence this long, so that a burst is read once.
+    quiet_seconds: float = 60.0
+    #: Or as soon as so many are new, which a model reads at once.
+    extract_messages: int = 30
+    #: For so long an exit waits for that reading. Service managers kill after 30 to 90 seconds; the next start goes on.
+    exit_seconds: float = 20.0
+
+
+#: The pace outside of tests.
+USUAL: Final = WorkPace()

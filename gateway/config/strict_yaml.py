@@ -93,7 +93,6 @@ def parse(raw: bytes, *, file: Path, variables: Mapping[str, str], env_file: Pat
 
 
 def key_text(path: KeyPath) -> str:
-    """Returns a path as people write it: `models[0].key`, with unusual characters quoted and secrets masked."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -163,8 +162,6 @@ class _UnreadableError(Exception):
 
 
 class _Reader:
-    """The state of reading one file."""
-
     def __init__(self, *, file: Path, variables: Mapping[str, str], env_file: Path) -> None:
         self._file = file
         self._variables = variables

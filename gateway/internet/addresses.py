@@ -66,7 +66,6 @@ def _not_public(url: httpx.URL) -> str:
 
 
 def is_public(address: str) -> bool:
-    """Returns whether an IP address, in its usual spelling, belongs to the public internet."""
     try:
         ip = ip_address(address)
     except ValueError:
@@ -113,7 +112,6 @@ def _named(token: str) -> Iterator[tuple[str, str]]:
 
 
 def _same(url: httpx.URL) -> tuple[str, str]:
-    """Returns the form that all spellings of one address share."""
     host = url.raw_host.decode("ascii").removesuffix(".").removeprefix("www.")
     path, _, query = url.raw_path.decode("ascii").partition("?")
     return f"{host}:{url.port or ''}", f"{path.rstrip('/')}?{query}"

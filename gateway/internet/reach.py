@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import httpcore
 import httpx
 
-from channels.proxies import Proxy, ProxyFailed, proxy_to
 from gateway.internet.addresses import NotFetched, checked, is_public
 
 if TYPE_CHECKING:
     from python_socks.async_.asyncio.v2._stream import AsyncioSocketStream
+
+    from channels.proxies import Proxy
 
 #: Returns the IP addresses of a host, or raises `OSError`.
 LookUp: TypeAlias = Callable[[str], Awaitable[Sequence[str]]]
@@ -88,6 +89,9 @@ class PublicWeb:
         checked(address, ports=self._ports)
 
     async def get(self, address: str) -> Fetched:
+        # Imported where it is used: it needs aiohttp, without which a chat starts sooner.
+        from channels.proxies import ProxyFailed
+
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(address)
@@ -109,6 +113,8 @@ class PublicWeb:
 
     async def _asked(self, url: httpx.URL) -> Fetched | str:
         """Returns the answer to one request, or the address that it redirects to."""
+        from channels.proxies import proxy_to
+
         asked = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         waits = {"connect": _CONNECT_SECONDS, "read": self._seconds, "write": self._seconds, "pool": self._seconds}
         proxy = proxy_to(str(url))
@@ -160,6 +166,8 @@ class _Guard(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        from channels.proxies import ProxyFailed
+
         error: Exception | None = None
         for address in (await self._public(host))[:_TRIED]:
             try:

@@ -8,21 +8,158 @@ model knows. Once the turn has read anything, such an address may be a page's id
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import httpx
 from pydantic import BaseModel, Field, field_validator
 
 from agents.llm import ChatMessage
 from agents.prompt import one_line, outside
 from agents.tools import Tool, ToolError
 from gateway.internet.addresses import NotFetched, is_named
-from gateway.internet.pages import Pages
-from gateway.internet.reach import SECONDS, PublicWeb
-from gateway.internet.search import SearxSearch
+from gateway.internet.reach import SECONDS, Fetched, PublicWeb
+from gateway.reading import attachments, plain_text
+from gateway.reading.apart import read_apart
 from memory.store.history import Message
+
+_SEARCH_SECONDS: Final = 15.0
+_MOST_BYTES: Final = 2_000_000
+#: The most results, and the most characters of each part of a result.
+_RESULTS: Final = 5
+_TITLE: Final = 200
+_SNIPPET: Final = 400
+_LONGEST_LINK: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    title: str
+    link: str
+    snippet: str
+
+
+class SearxSearch:
+    def __init__(self, client: httpx.AsyncClient, *, base_url: str, seconds: float = _SEARCH_SECONDS) -> None:
+        self._client = client
+        self._address = f"{base_url.rstrip('/').removesuffix('/search')}/search"
+        self._seconds = seconds
+
+    async def find(self, words: str) -> Sequence[SearchResult]:
+        """Returns the best results. Raises `NotFetched`, whose text tells the operator what to do."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                told = json.loads(await self._asked(words))
+        except TimeoutError:
+            raise NotFetched(f"the search server took longer than {self._seconds:g} seconds") from None
+        except httpx.HTTPError as exc:
+            raise NotFetched(f"the search server can't be reached ({str(exc) or type(exc).__name__})") from exc
+        except (ValueError, RecursionError) as exc:
+            raise NotFetched("the search server's answer can't be read; is it SearXNG?") from exc
+        results = told.get("results") if isinstance(told, dict) else None
+        if not isinstance(results, list):
+            raise NotFetched("the search server's answer can't be read; is it SearXNG?")
+        return [found for result in results if (found := _found(result)) is not None][:_RESULTS]
+
+    async def _asked(self, words: str) -> bytes:
+        data = bytearray()
+        parameters = {"q": words, "format": "json"}
+        async with self._client.stream(
+            "GET", self._address, params=parameters, timeout=self._seconds, follow_redirects=False
+        ) as got:
+            if got.status_code == 403:
+                raise NotFetched("the search server refuses JSON; its settings.yml needs json under search: formats:")
+            if got.status_code != 200:
+                raise NotFetched(f"the search server answered with status {got.status_code}")
+            async for chunk in got.aiter_bytes():
+                data += chunk
+                if len(data) > _MOST_BYTES:
+                    raise NotFetched("the search server's answer is too large")
+        return bytes(data)
+
+
+def _found(result: Any) -> SearchResult | None:
+    if not isinstance(result, dict):
+        return None
+    link = result.get("url")
+    if not isinstance(link, str) or not link.startswith(("http://", "https://")) or len(link) > _LONGEST_LINK:
+        return None
+    return SearchResult(
+        title=_line(result.get("title"), _TITLE),
+        link="".join(link.split()),
+        snippet=_line(result.get("content"), _SNIPPET),
+    )
+
+
+def _line(text: object, most: int) -> str:
+    return " ".join(text.split())[:most] if isinstance(text, str) else ""
+
+
+_AT_ONCE: Final = 2
+#: The most characters kept of a page, and seconds for reading it.
+_CHARS: Final = 200_000
+_READING_SECONDS: Final = 10.0
+_READER: Final = Path(attachments.__file__).with_name("page.py")
+_HTML: Final = re.compile(
+    rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,500}?-->\s*)?<(?:!doctype html|html)\b", re.I | re.S
+)
+_HTML_TYPES: Final = ("text/html", "application/xhtml+xml")
+#: Media types that may be text; the bytes decide.
+_TEXT: Final = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|javascript)|application/octet-stream|")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The words of a fetched file. `cut` means that there are more."""
+
+    title: str
+    text: str
+    cut: bool
+
+
+class Pages:
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(self, fetched: Fetched) -> Page:
+        async with self._places:
+            page = await _read(fetched)
+        if not page.text.strip():
+            raise NotFetched("the page has no words that can be read")
+        return page
+
+
+async def _read(fetched: Fetched) -> Page:
+    data = fetched.data
+    if attachments.is_pdf(data):
+        return await _pdf(fetched)
+    if fetched.media_type in _HTML_TYPES or _HTML.match(data[:2_000]):
+        command = (sys.executable, "-P", str(_READER), str(_CHARS), *filter(None, [fetched.charset]))
+        told = await read_apart(command, data, seconds=_READING_SECONDS)
+        if told is None:
+            raise NotFetched("the page can't be read")
+        return Page(title=str(told["title"]), text=str(told["text"]), cut=bool(told["cut"]) or fetched.cut)
+    text = None
+    if _TEXT.fullmatch(fetched.media_type):
+        text = await asyncio.to_thread(plain_text.decoded, data, chars=_CHARS + 1)
+    if text is None:
+        raise NotFetched(f"it is {fetched.media_type or 'of a kind'} that can't be read")
+    return Page(title="", text=text[:_CHARS], cut=fetched.cut or len(text) > _CHARS)
+
+
+async def _pdf(fetched: Fetched) -> Page:
+    if fetched.cut:
+        raise NotFetched(f"it is a PDF of more than {len(fetched.data) // 1_000_000} MB")
+    told = await attachments.pdf(fetched.data, chars=_CHARS)
+    if isinstance(told, str):
+        raise NotFetched(f"it is a PDF: {attachments.REASONS[told]}")
+    return Page(title="", text=told[0], cut=told[1])
+
 
 #: The tools' names, as an agent's file has them.
 FETCH: Final = "fetch_url"

@@ -147,8 +147,6 @@ class _Line:
 
 
 class Connections(web.Server):
-    """aiohttp's server, with bounded connections."""
-
     def __init__(
         self, answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], bounds: ServerBounds
     ) -> None:
@@ -205,7 +203,6 @@ class Connections(web.Server):
             self._close_first(lambda line: line.sender == STRANGER and not line.is_health)
 
     def _close_first(self, may_go: Callable[[_Line], bool]) -> None:
-        """Closes the connection that has been open longest among those that may go."""
         oldest = next(handler for handler, line in self._lines.items() if may_go(line))
         self._lines.pop(oldest).transport.abort()
 
@@ -270,8 +267,6 @@ class _Connection(web.RequestHandler):
 
 
 class BodyBudget:
-    """The bytes of bodies that are held, by sender."""
-
     def __init__(self, bounds: ServerBounds) -> None:
         self._bounds = bounds
         self._held: Counter[str] = Counter()

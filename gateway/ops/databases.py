@@ -19,8 +19,6 @@ class NoSuchStore(MemoryFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """The databases of a configuration, by their file names, and where their backups are kept."""
-
     folder: Path
     names: tuple[str, ...]
     retention: Retention

@@ -10,17 +10,18 @@ through a proxy, so its channel verifies it. `connections` bounds connections, t
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import structlog
 from aiohttp import HttpVersion11, web
 
 from channels.base import ChannelError, Hook
-from gateway.config.settings import is_loopback
+from gateway.config.settings import OWN_NAME, is_loopback
 from gateway.ops.connections import (
     ALWAYS,
     AT_ONCE,
@@ -34,7 +35,6 @@ from gateway.ops.connections import (
     TooMany,
 )
 from gateway.ops.health import PATH, Report, address
-from gateway.ops.origins import asks_us
 from gateway.wording.texts import Texts
 from memory.loops import places
 
@@ -66,8 +66,6 @@ class Admission:
 
 
 class Door(Protocol):
-    """Answers the requests to some paths."""
-
     def takes(self, path: str) -> bool:
         """Returns whether a path is behind this door."""
 
@@ -142,8 +140,6 @@ class _Shared(Generic[_T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Health:
-    """The pages about the process itself."""
-
     report: _Shared[Report]
     hearing: Callable[[], bool]
     metrics: _Shared[bytes] | None
@@ -270,7 +266,6 @@ class _Server:
         return next((each for each in self._doors() if each.takes(path)), None)
 
     async def _failed(self, request: web.BaseRequest, status: int, error_id: str = "") -> web.StreamResponse:
-        """Returns an answer that says what happened and what to do, in the shape of the door of the path."""
         door = None if self._health.takes(request.path) else self._door(request.path)
         try:
             if door is not None:
@@ -282,7 +277,6 @@ class _Server:
 
 
 def in_words(texts: Texts, status: int, error_id: str = "") -> str:
-    """Returns what a status of the server itself means for whoever asked, and what they can do."""
     return texts("page.nothing_here" if status == 404 else f"http.{status}", id=error_id)
 
 
@@ -343,3 +337,42 @@ async def _ask_for_body(request: web.BaseRequest) -> None:
     if request.version == HttpVersion11 and request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # the answer itself has not begun
+
+
+#: A host as a header names it: a name, or an IPv6 address in brackets, and perhaps a port.
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([^\s:/?#@\[\]\\]{1,253}))(?::[0-9]{1,5})?")
+
+
+#: The dot that ends a complete name of DNS, which names the same host as without it.
+_ROOT: Final = re.compile(r"\.(?=:[0-9]+$|$)")
+
+
+def authority_of(request: web.BaseRequest) -> str:
+    """Returns the host and port that a request asks, in small letters and without the dot that may end a name."""
+    return _ROOT.sub("", request.host.lower(), count=1)
+
+
+def host_of(request: web.BaseRequest) -> str:
+    """Returns the name or address of the host that a request asks, in small letters; "" if it names none."""
+    found = _HOST.fullmatch(authority_of(request))
+    return "" if found is None else found[1] or found[2]
+
+
+def asks_us(request: web.BaseRequest, own: str = "") -> bool:
+    """Returns whether a request names this machine or the host `own`; other sites' pages come by names of theirs."""
+    host = host_of(request)
+    return is_loopback(host) or host == OWN_NAME or (bool(own) and host == own.lower().removesuffix("."))
+
+
+def comes_from(request: web.BaseRequest, *schemes: str) -> bool | None:
+    """Returns whether a browser sent a request from a page of the asked host under one of these schemes.
+
+    None if the request does not say where it comes from. A browser that names the site of a request is believed, since
+    no page can do that for it; the Origin is "null" then, as the page never says where its visitors were.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site != "none":
+        return site == "same-origin"
+    if origin is None:
+        return None
+    return origin.lower() in {f"{scheme}://{request.host}".lower() for scheme in schemes}

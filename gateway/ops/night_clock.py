@@ -13,7 +13,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -21,12 +21,76 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from agents.spec import AgentSpec, JobsSpec
-from gateway.ops import schedule
 from gateway.ops.background import beside
-from gateway.ops.schedule import DueTime
 from memory.errors import StorageError
 from memory.jobs.runs import Run
 from memory.service import Service
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledJob:
+    """A job with its place in the week. `weekday` counts from Monday as 0; None is every day."""
+
+    name: str
+    at: time
+    weekday: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueTime:
+    """A job's only slot between two local dates, both included. `at` is in milliseconds UTC, `period` names the run."""
+
+    period: date
+    at: int
+    since: date
+    until: date
+
+
+def due(job: ScheduledJob, zone: ZoneInfo, last: date | None, now: int, *, since: int = 0) -> DueTime | None:
+    """Returns the slot that is to be worked off at `now`, if there is one.
+
+    `last` is the newest slot that was worked off. If none was, only a slot at or after `since` is due: a newcomer has
+    missed nothing. `now` and `since` are in milliseconds UTC. A `last` after the slot's `until` was made by a clock
+    that had run ahead, or before the job was moved to another weekday. It says nothing about this slot, so the caller
+    asks for the newest slot up to `until`.
+    """
+    slot = latest(job, zone, now)
+    if last is None:
+        # A `since` after `now` comes from a clock that had run ahead: the agent has been there long.
+        return slot if slot.at >= since or since > now else None
+    return None if slot.since <= last <= slot.until else slot
+
+
+def latest(job: ScheduledJob, zone: ZoneInfo, now: int) -> DueTime:
+    # One day ahead: a slot whose time the clock skips may fall on the day after its name.
+    day = _local_day(zone, now) + timedelta(days=1)
+    while (slot := _slot(job, zone, day)) is None or slot.at > now:
+        day -= timedelta(days=1)
+    return slot
+
+
+def following(job: ScheduledJob, zone: ZoneInfo, now: int) -> DueTime:
+    day = _local_day(zone, now) - timedelta(days=1)
+    while (slot := _slot(job, zone, day)) is None or slot.at <= now:
+        day += timedelta(days=1)
+    return slot
+
+
+def _slot(job: ScheduledJob, zone: ZoneInfo, day: date) -> DueTime | None:
+    if job.weekday is not None and day.weekday() != job.weekday:
+        return None
+    # fold=0: the first of two equal readings of the clock. A time that the clock skips falls equally far after the gap.
+    at = int(datetime.combine(day, job.at, zone).timestamp() * 1000)
+    if job.weekday is None:
+        return DueTime(period=day, at=at, since=day, until=day)
+    # Weeks run from Monday to Sunday, so that a job moved to another weekday still runs once in that week.
+    monday = day - timedelta(days=day.weekday())
+    return DueTime(period=day, at=at, since=monday, until=monday + timedelta(days=6))
+
+
+def _local_day(zone: ZoneInfo, now: int) -> date:
+    return datetime.fromtimestamp(now / 1000, UTC).astimezone(zone).date()
+
 
 log = structlog.get_logger(__name__)
 
@@ -52,10 +116,10 @@ class Timetable:
 
     agent: str
     zone: ZoneInfo
-    jobs: tuple[schedule.ScheduledJob, ...]
+    jobs: tuple[ScheduledJob, ...]
     has: frozenset[str]
 
-    def job(self, name: str) -> schedule.ScheduledJob | None:
+    def job(self, name: str) -> ScheduledJob | None:
         return next((job for job in self.jobs if job.name == name), None)
 
 
@@ -86,7 +150,7 @@ def timetables(specs: Mapping[str, AgentSpec]) -> tuple[Timetable, ...]:
             if (n == 0 if job == TIDY else spec.memory.enabled and (job != "manner" or spec.memory.manner))
         )
         jobs = tuple(
-            schedule.ScheduledJob(name=job, at=when.at, weekday=when.weekday)
+            ScheduledJob(name=job, at=when.at, weekday=when.weekday)
             for job, when in spec.jobs.times.items()
             if job in has
         )
@@ -98,7 +162,6 @@ class Worker:
     """Runs the night jobs of one store. `work` is its main loop; call `wake` when something may be due."""
 
     def __init__(self, memory: Service, agents: Sequence[Timetable], *, now: Callable[[], int]) -> None:
-        """`now` gives milliseconds UTC."""
         self.agents = tuple(agents)
         self._memory = memory
         self._now = now
@@ -154,7 +217,6 @@ class Worker:
 
     @asynccontextmanager
     async def _duty(self) -> AsyncIterator[None]:
-        """Does the work of the night while the block runs, as no other process does."""
         async with AsyncExitStack() as stack:
             async with beside([self._hand_on()]):
                 await stack.enter_async_context(self._memory.loops.by_one("night"))
@@ -192,7 +254,6 @@ class Worker:
         return 60.0 * _LOOKS
 
     def _asked_elsewhere(self, told: str) -> None:
-        """Queues a run that another process was asked for, if this one does the work of the night."""
         wanted = json.loads(told)
         if self._on_duty and any(one.agent == wanted["agent"] for one in self.agents):
             self._asked.append(_Wanted(agent=wanted["agent"], job=wanted["job"], period=wanted["period"]))
@@ -243,11 +304,11 @@ class Worker:
                 return _Wanted(agent=agent.agent, job=name, period=run.period)
         return None
 
-    async def _due(self, agent: Timetable, job: schedule.ScheduledJob) -> DueTime | None:
+    async def _due(self, agent: Timetable, job: ScheduledJob) -> DueTime | None:
         jobs, now = self._memory.jobs, self._now()
-        until = schedule.latest(job, agent.zone, now).until
+        until = latest(job, agent.zone, now).until
         last = await jobs.last(agent.agent, job.name, until=until.isoformat())
-        return schedule.due(
+        return due(
             job,
             agent.zone,
             None if last is None else date.fromisoformat(last),
@@ -268,9 +329,8 @@ class Worker:
 
 
 def planned(agent: Timetable, names: Sequence[str], *, now: int) -> list[Planned]:
-    """Returns the next run of each of these jobs for an agent, as of `now`, milliseconds UTC."""
     return [
-        Planned(agent=agent.agent, job=name, at=None if job is None else schedule.following(job, agent.zone, now).at)
+        Planned(agent=agent.agent, job=name, at=None if job is None else following(job, agent.zone, now).at)
         for name in names
         for job in [agent.job(name)]
     ]

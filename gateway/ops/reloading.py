@@ -51,8 +51,6 @@ class Sources:
 
 
 class Reloader:
-    """The keeper of the configuration in force."""
-
     def __init__(self, config: Config, sources: Sources, apply: Callable[[Config, Config], Awaitable[None]]) -> None:
         """`apply` puts the second configuration in the place of the first. Raises `ConfigError` or `StorageError`."""
         self.config = config
@@ -62,7 +60,6 @@ class Reloader:
         self._seen = self._looked = _looks(config)
 
     async def reload(self) -> Reloaded:
-        """Reads the configuration and applies the part that can be applied."""
         async with self._lock:
             # Before reading, so that a file written meanwhile is seen as a change.
             self._seen = _looks(self.config)

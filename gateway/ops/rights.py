@@ -32,7 +32,6 @@ def close_to_others(config: Config, default: str) -> None:
 
 
 def open_to_others(config: Config, default: str) -> list[Path]:
-    """Returns the files of Remora to which other users have rights."""
     found = []
     for path in _kept(config, Stores.of(config, default)):
         with suppress(OSError):  # gone since it was listed
@@ -42,7 +41,6 @@ def open_to_others(config: Config, default: str) -> list[Path]:
 
 
 def _kept(config: Config, stores: Stores) -> Iterator[Path]:
-    """Yields the databases with the files beside them, backups, exports, logs and .env, but no links."""
     within = [
         (stores.folder, [*stores.names, FILE]),
         (stores.retention.folder, [f"{Path(name).stem}-" for name in stores.names]),

@@ -213,7 +213,6 @@ class _Watch:
 
 
 def _named(place: _Place | None) -> str:
-    """Returns a place as `file:line`, with the file as it is called within its packages."""
     if place is None:
         return ""
     code, line = place

@@ -45,7 +45,6 @@ class StandingTask:
         return platform, user_id
 
     def words(self) -> str:
-        """Returns the work to do now; "" for none."""
         if self.task.text is not None:
             return self.task.text
         try:

@@ -70,7 +70,6 @@ async def press(visit: Visit) -> web.StreamResponse:
 
 
 async def forget(visit: Visit) -> web.StreamResponse:
-    """Asks whether to forget the message behind an answer, with all that was learned from it."""
     turn = visit.number(visit.form.get("turn", ""), "page.no_answer")
     lines = await visit.visitor.store.memory.browse.turn_lines(visit.visitor.context, turn)
     meant = next((line.platform_ref for line in reversed(lines) if line.mine and line.platform_ref), None)
@@ -139,7 +138,6 @@ async def events(visit: Visit) -> web.StreamResponse:
 async def _follow(
     visit: Visit, response: web.StreamResponse, tab: Tab, threads: dict[Place, str], shown: dict[Place, set[str]]
 ) -> None:
-    """Sends what changes until the session is over. `shown` are the keys of the items that the browser has."""
     looked = time.monotonic()
     while True:
         change = await tab.next(_ALIVE)

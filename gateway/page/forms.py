@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
-from channels.base import Attachment
-from channels.carried import carrying
+from channels.base import Attachment, carrying
 
 #: The most fields and files of a form, and bytes of the headers of one.
 _FIELDS: Final = 50

@@ -35,8 +35,6 @@ _SHOWN: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matter:
-    """The matter of a question: memories, lines of text, and words to be shown as they are."""
-
     memories: tuple[ShownMemory, ...] = ()
     lines: tuple[str, ...] = ()
     verbatim: str = ""

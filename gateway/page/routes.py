@@ -62,6 +62,5 @@ def assembled(
     report: Callable[[], Awaitable[Report]],
     now: Callable[[], int],
 ) -> Site:
-    """Returns the page of a running bot, whose health `report` tells."""
     visitors = Visitors(config=config, roster=roster, channels=channels, router=router, now=now)
     return Site(config, visitors, ROUTES, config.agents[config.default_agent].language, report)

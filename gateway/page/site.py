@@ -26,8 +26,7 @@ from channels.base import Attachment, NotTaken
 from gateway.config.loading import Config
 from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.health import Report
-from gateway.ops.http import Admission, in_words
-from gateway.ops.origins import asks_us, authority_of, comes_from
+from gateway.ops.http import Admission, asks_us, authority_of, comes_from, in_words
 from gateway.page import markdown
 from gateway.page.forms import BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
@@ -161,7 +160,6 @@ class Site:
 
     @cached_property
     def templates(self) -> jinja2.Environment:
-        """The templates, in which every value is escaped."""
         made = jinja2.Environment(
             loader=jinja2.PackageLoader("gateway.page"),
             autoescape=True,

@@ -61,12 +61,10 @@ class Visitor:
 
     @property
     def is_admin(self) -> bool:
-        """True while the visitor may use an admin's rights here."""
         return self.admin_until is not None and self.now < self.admin_until
 
     @property
     def is_operator(self) -> bool:
-        """True if the visitor signed in at the machine."""
         return self.session.channel == _OPERATOR
 
     @property
@@ -248,7 +246,6 @@ class Visitors:
         return self._receipts.pop(visitor.session.id, None)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
-        """Waits until everything said in a place is answered, for at most `seconds`."""
         with visitor.channel.tab(place), suppress(TimeoutError):
             visitor.store.delivery.wake(place.session_key)
             async with asyncio.timeout(seconds):

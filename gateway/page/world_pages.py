@@ -89,7 +89,6 @@ def _months(found: list[tuple[int, int]], timezone: str) -> dict[str, list[int]]
 
 
 def _back(number: str, *, to: str) -> list[str]:
-    """Returns the months back from one to another, or as many as the picture shows."""
     last = int(number[:4]) * 12 + int(number[5:]) - 1
     numbers = (f"{month // 12:04}-{month % 12 + 1:02}" for month in range(last, last - _BARS, -1))
     return [each for each in numbers if each >= to]
@@ -145,7 +144,6 @@ def _placed(known: list[Entity]) -> list[Dot]:
 
 
 def _lines(known: list[Entity], dots: list[Dot]) -> list[tuple[Dot, Dot, int]]:
-    """Returns the pairs of names that stand together in memories, with the number of these memories."""
     at = {dot.id: dot for dot in dots}
     together: Counter[tuple[int, int]] = Counter()
     of_memory: dict[int, list[int]] = {}

@@ -99,10 +99,10 @@ class Toolbox:
     """The tools of one turn, for the agent of this name. One call takes at most `seconds`.
 
     `read` are the messages that the model reads beside the turn's own, and the results of tools that were summed up;
-    `files` are the texts of files that were summed up, and others' words that are quoted. A summary or an answer may
-    repeat either. `asked` collects the questions that must reach the person with the reply, `told_back` the reminders
-    to be said back with it. `harmless` removes addresses that carry data from a text of the model, `mask` secrets from
-    the results of tools. Without `web` the web is not read.
+    `files` are the texts of files that it may read or that were summed up, and others' words that are quoted. A summary
+    or an answer may repeat either. `asked` collects the questions that must reach the person with the reply,
+    `told_back` the reminders to be said back with it. `harmless` removes addresses that carry data from a text of the
+    model, `mask` secrets from the results of tools. Without `web` the web is not read.
     """
 
     memory: Service
@@ -339,6 +339,8 @@ class Toolbox:
         reading = reminders.at(context, named) or reminders.read_time(context, named, language=self.texts.language)
         if not isinstance(reading, Reading):
             raise ToolError(_UNREAD["none" if reading is None else reading.reason])
+        if reading.what:
+            raise ToolError(f"“{reading.what}” can't be read as part of a time. Leave it out, or ask the person when.")
         return reading
 
     def _due(self, reminder: Reminder) -> str:

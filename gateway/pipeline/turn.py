@@ -320,7 +320,7 @@ class TurnRunner:
             mask=course.mask,
             seconds=course.served.spec.turn.call_seconds,
             read=read if view is None else (*view.results, *read),
-            files=() if view is None else [*_quoted(view), *(file.text for _, file in view.summed_up)],
+            files=() if view is None else [*_quoted(view), *view.file_texts],
             web=None if self._web is None else WebTools(web=self._web, named=naming([*read, *course.turn.said])),
         )
 

@@ -13,7 +13,8 @@ import asyncio
 import re
 import sys
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -24,9 +25,9 @@ import structlog
 from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
+from channels.slots import Slots
 from gateway.reading.apart import read_apart
 from gateway.reading.plain_text import decoded
-from gateway.reading.shares import Shares
 from memory.store.attachments import QUOTED, Attached, AttachedState
 
 log = structlog.get_logger(__name__)
@@ -184,7 +185,6 @@ class Attachments:
     async def _fetched(
         self, channel: Channel, inbound: Inbound, attachment: Attachment, *, limit: int, until: float
     ) -> tuple[bytes, str]:
-        """Returns the bytes, and the reason if there are none."""
         if limit <= 0:
             return b"", "too_large"
         try:
@@ -281,7 +281,6 @@ def label(attached: Attached) -> str:
 
 
 def own_words(text: str) -> str:
-    """Returns a message of the history without the labels of its attachments: what its author has said."""
     return _LABEL.sub("", text).strip()
 
 
@@ -390,3 +389,15 @@ def _harmless(char: str) -> str:
         return ")"
     # The joiner stays: families and flags of emoji are made with it.
     return " " if category[0] in "CZ" and char != "\u200d" else char
+
+
+class Shares:
+    def __init__(self, places: int) -> None:
+        self._each = max(1, places // 2)
+        self._slots = Slots(places, self._next)
+
+    def place(self, who: str) -> AbstractAsyncContextManager[None]:
+        return self._slots.slot(who)
+
+    def _next(self, waiting: Collection[str]) -> str | None:
+        return next((who for who in waiting if self._slots.held[who] < self._each), None)

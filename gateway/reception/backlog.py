@@ -355,8 +355,6 @@ class Backlog:
 
 
 class Unstored:
-    """`now` returns milliseconds UTC."""
-
     def __init__(self, channels: Mapping[str, Channel], now: Callable[[], int]) -> None:
         self._channels = channels
         self._now = now

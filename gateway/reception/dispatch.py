@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from channels.base import Channel, Form, Inbound, Suggestion
-from gateway.commands import plain, privacy, reminder_orders, reminders, table
+from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.forget import offered
 from gateway.commands.people import LINK
@@ -67,8 +67,6 @@ class Speakers:
 
 
 class Dispatch:
-    """Finds and calls the handler of a message that is not for the model."""
-
     def __init__(
         self,
         *,
@@ -165,7 +163,7 @@ class Dispatch:
         orders = (
             served.offline
             and (asked is None or asked.kind in ("topic", "undo"))
-            and (reminded or reminder_orders.may_order(inbound.text))
+            and (reminded or reminders.may_order(inbound.text))
         )
         if asked is None and not (replied or wished or orders):
             return served.offline and await self._guessed(waiting)
@@ -275,7 +273,6 @@ class Dispatch:
         )
 
     async def _rerun(self, waiting: Waiting, turn_id: int) -> None:
-        """Answers again the messages that were put into a turn of their own."""
         inbound, served = waiting.heard.inbound, self._roster.agents[waiting.agent]
         where, who = where_said(inbound, served.spec), who_said(inbound)
         # Text after the command is not a message.

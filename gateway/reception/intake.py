@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import structlog
 
@@ -26,7 +26,6 @@ from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import Part
-from memory.text.shortened import kept
 
 log = structlog.get_logger(__name__)
 
@@ -191,7 +190,7 @@ class Intake:
 
     def _masked(self, inbound: Inbound) -> Heard:
         """Returns the message with its secrets masked and its length bounded; the original text stays in RAM only."""
-        text = kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
+        text = as_kept(inbound.text, self._message_chars, clean=self._mask.clean, redact=self._mask.redact)
         safe = replace(
             inbound,
             text=text.masked,
@@ -230,7 +229,7 @@ class Intake:
     def _shortened(self, text: str) -> str:
         """Returns what a message brings beside its own words, masked and in at most `_BESIDE_CHARS` characters."""
         most = min(self._message_chars, _BESIDE_CHARS)
-        return kept(text, most, clean=self._mask.clean, redact=self._mask.redact).masked if text else ""
+        return as_kept(text, most, clean=self._mask.clean, redact=self._mask.redact).masked if text else ""
 
     def _name(self, name: str) -> str:
         """Returns a name without secrets. One that has none is looked through once, as it comes with each message."""
@@ -326,3 +325,38 @@ class Fetching:
         for looking in self._looking.values():
             looking.cancel()
         await asyncio.gather(*self._looking.values(), return_exceptions=True)
+
+
+#: Masks can't recognise a secret that a cut divides, so this many characters beside it are masked and then left out: a
+#: private key of 8,192 bits has 6,400.
+_TORN: Final = 8_192
+#: The characters left for the note, and for the names of attachments that history adds behind a text.
+_ROOM: Final = 2_000
+
+
+class KeptText(NamedTuple):
+    """A text as it is kept, and as it was said.
+
+    `length` is the whole length in characters of a shortened text, else 0. Such a text is given masked in both forms:
+    a cut through a secret would leave a half of it that nothing recognises.
+    """
+
+    masked: str
+    original: str
+    length: int = 0
+
+
+def as_kept(text: str, most: int, *, clean: Callable[[str], str], redact: Callable[[str], str]) -> KeptText:
+    """Returns `text` without hidden characters and with its secrets masked, shortened if it is longer than `most`.
+
+    `clean` removes hidden characters, `redact` masks secrets.
+    """
+    if len(text) <= most:
+        original = clean(text)
+        return KeptText(redact(original), original)
+    side = (most - min(_ROOM, most // 4)) // 2
+    torn = _TORN if len(text) > side + _TORN else 0
+    head, tail = redact(clean(text[: side + _TORN])), redact(clean(text[-side - _TORN :]))
+    note = f"\n[… {len(text) - 2 * side} characters left out …]\n"
+    masked = head[: max(0, len(head) - torn)][:side] + note + tail[torn:][-side:]
+    return KeptText(masked, masked, len(text))

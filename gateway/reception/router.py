@@ -139,7 +139,6 @@ class Router:
         return Place.from_session_key(session_key).channel in self._channels
 
     def reaches(self, place: Place) -> bool:
-        """Returns whether this process can show anything at `place`."""
         channel = self._channels.get(place.channel)
         return channel is not None and channel.reachable(place)
 
@@ -180,7 +179,6 @@ class Router:
         store.memory.share.taken_up(keys)
 
     async def _ask_for(self, store: Store, key: str) -> None:
-        """Asks the process that holds a session for it, until it has it or a while is over."""
         try:
             for _ in range(_ASKED):
                 await asyncio.sleep(_ASK_SECONDS)

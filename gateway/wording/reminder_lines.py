@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from datetime import date as day_of
+from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -13,6 +14,8 @@ from gateway.wording.texts import Texts, spoken
 from memory.reminders.followups import FollowUp
 from memory.reminders.reminders import Firing
 from memory.reminders.reminding import Reminder
+from memory.text.times import rules
+from memory.text.times.rules import Recurrence
 
 #: Prefix of the data of a reminder's button, before what it does, the reminder's id and minutes.
 PRESS: Final = "remind:"
@@ -20,18 +23,23 @@ PRESS: Final = "remind:"
 SNOOZES: Final = (10, 60)
 #: A Monday, to name the days of the week by.
 _MONDAY: Final = day_of(2024, 1, 1)
-_DAYS: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-_WORKDAYS: Final = frozenset(_DAYS[:5])
-_UNITS: Final = {
-    "MINUTELY": "minute", "HOURLY": "hour", "DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year",
-}  # fmt: skip
+_WORKDAYS: Final = (0, 1, 2, 3, 4)
+#: As many times of a day, evenly spaced, are said as their first, their last and their distance.
+_SPAN: Final = 4
+_A_DAY: Final = 24 * 60
 
 
 def when(texts: Texts, at: int, zone: str, now: int) -> str:
     """Returns a time to come as "Monday 30 November, 09:00 Berlin". Times are in milliseconds UTC."""
     moment, today = local(at, zone), local(now, zone).date()
-    place = _known(zone).key.rpartition("/")[2].replace("_", " ")
+    place, own = _place(zone), local(at, texts.timezone)
+    if moment.replace(tzinfo=None) != own.replace(tzinfo=None):
+        place = f"{place} ({own:%H:%M} {_place(texts.timezone)})"
     return texts("remind.when", day=texts.day_to_come(moment.date(), today), time=f"{moment:%H:%M}", zone=place)
+
+
+def _place(zone: str) -> str:
+    return _known(zone).key.rpartition("/")[2].replace("_", " ")
 
 
 def due(texts: Texts, reminder: Reminder, now: int) -> str:
@@ -49,27 +57,49 @@ def due(texts: Texts, reminder: Reminder, now: int) -> str:
 
 def rule(texts: Texts, written: str) -> str:
     """Returns in words how a reminder repeats; a rule without words of its own as it was written."""
-    name, _, parts = written.partition(":")
-    parts_of = dict(part.partition("=")[::2] for part in parts.split(";") if part) if name == "RRULE" else {}
-    unit = _UNITS.get(parts_of.get("FREQ", ""))
-    if unit is None or not parts_of.get("INTERVAL", "1").isdecimal():
-        return texts("remind.every.rule", rule=parts or written)
-    return _every(texts, unit, int(parts_of.get("INTERVAL", "1")), parts_of)
+    said = [_at(texts, _every(texts, one), one.minutes) for one in rules.recurrences(written)]
+    return texts("remind.every.also").join(said) or texts("remind.every.rule", rule=written.partition(":")[2])
 
 
-def _every(texts: Texts, unit: str, interval: int, told: Mapping[str, str]) -> str:
-    days = [day for day in told.get("BYDAY", "").split(",") if day in _DAYS]
-    if unit == "week" and interval == 1 and set(days) == _WORKDAYS:
-        return texts("remind.every.workday")
-    every = texts(f"remind.every.{unit}") if interval == 1 else texts(f"remind.every.{unit}s", n=interval)
-    if not days or unit != "week":
+def _every(texts: Texts, one: Recurrence) -> str:
+    days = texts.listed(texts.weekday(_MONDAY + timedelta(days=day)) for day in one.weekdays)
+    if one.unit == "week" and one.interval == 1 and one.weekdays == _WORKDAYS:
+        every = texts("remind.every.workday")
+    else:
+        every = _times(texts, one.unit, one.interval)
+        if one.nth:
+            ordinal = texts("remind.every.ordinals").split("|")[one.nth - 1 if one.nth > 0 else one.nth]
+            every = texts("remind.every.by", every=every, days=texts("remind.every.nth", nth=ordinal, day=days))
+        elif days:
+            every = texts("remind.every.on", every=every, days=days)
+    if one.unit == "year":
+        dates = [texts.month_day(month, day) for month in one.months for day in one.days]
+        return texts("remind.every.on", every=every, days=texts.listed(dates)) if dates else every
+    if one.days:
+        named = (texts("remind.every.monthday", n=day) if day > 0 else texts("remind.every.last") for day in one.days)
+        every = texts("remind.every.by", every=every, days=texts.listed(named))
+    return texts("remind.every.in", every=every, months=texts.months(one.months)) if one.months else every
+
+
+def _times(texts: Texts, unit: str, count: int) -> str:
+    return texts(f"remind.every.{unit}") if count == 1 else texts(f"remind.every.{unit}s", n=count)
+
+
+def _at(texts: Texts, every: str, minutes: Sequence[int]) -> str:
+    if not minutes:
         return every
-    names = [texts.weekday(_MONDAY + timedelta(days=_DAYS.index(day))) for day in days]
-    return texts("remind.every.on", every=every, days=texts("remind.every.and").join(names))
+    times = [f"{minute // 60:02}:{minute % 60:02}" for minute in minutes]
+    steps = {later - earlier for earlier, later in pairwise(minutes)}
+    if len(minutes) < _SPAN or len(steps) > 1:
+        return texts("remind.every.at", every=every, times=texts.listed(times))
+    step = steps.pop()
+    often = _times(texts, "minute", step) if step % 60 else _times(texts, "hour", step // 60)
+    if minutes[0] == 0 and len(minutes) * step == _A_DAY and every == texts("remind.every.day"):
+        return often
+    return texts("remind.every.span", every=every, step=often, first=times[0], last=times[-1])
 
 
 def set_back(texts: Texts, reminder: Reminder, now: int, *, key: str = "remind.set") -> str:
-    """Returns the reminder as it was understood, in the text of a `key`."""
     return texts(key, n=reminder.number, when=due(texts, reminder, now), text=words(texts, reminder))
 
 

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from babel.dates import format_date, format_skeleton
+from babel.lists import format_list
 
 from channels.base import Inbound
 from gateway.reading.attachments import own_words, plain_name
@@ -46,8 +47,6 @@ _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]
 
 
 class Deferred(Mapping[str, str]):
-    """A mapping that is made when it is first read."""
-
     def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
         self._made = cache(make)
 
@@ -83,6 +82,8 @@ _REFUSED: Final[Mapping[type[MemoryFault], str]] = {
 _Day: TypeAlias = date
 #: Characters of names that would be Markdown, and their replacements; an underscore between letters is no Markdown.
 _MARKS = str.maketrans("*`~|\\", "＊｀～｜＼")
+#: The weekday in a pattern of Unicode's CLDR, with the signs beside it.
+_WEEKDAY = re.compile(r"[,（(]? ?EEEE[,)）]? ?")
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 #: The fewest words after a command that are a sentence rather than its options.
 _SENTENCE: Final = 4
@@ -143,7 +144,6 @@ class Texts:
         return CATALOGUE[self.language][key].format(**fields)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
-        """Returns the reason why nothing was done to the memory called `short_id`."""
         match error:
             case Derived():
                 return self("memory.derived", id=short_id, ids=", ".join(error.short_ids))
@@ -160,7 +160,6 @@ class Texts:
         return self(key, reason=self(reason if reason in CATALOGUE[self.language] else "storage.storage"))
 
     def unread(self, error: UnknownFilter | UnreadFilter) -> str:
-        """Returns the reason why a filter was not taken, with the known filters."""
         if isinstance(error, UnknownFilter):
             names = ", ".join(f"{name}:" for name in get_args(FilterName))
             return self("filter.unknown", name=error.name, names=names)
@@ -196,6 +195,18 @@ class Texts:
     def weekday(self, day: _Day) -> str:
         return format_date(day, "EEEE", locale=self.language)
 
+    def months(self, months: Iterable[int]) -> str:
+        return self.listed(format_date(_Day(2024, month, 1), "LLLL", locale=self.language) for month in months)
+
+    def month_day(self, month: int, day: int) -> str:
+        """Returns a day of every year: "24 December"."""
+        dated = _WEEKDAY.sub("", part(self.language, "language")["days"][0])
+        return format_date(_Day(2024, month, day), dated, locale=self.language)
+
+    def listed(self, names: Iterable[str]) -> str:
+        """Returns names as a list in a sentence: "8:00, 14:00 and 20:00"."""
+        return format_list(list(names), locale=self.language)
+
     def day_to_come(self, day: _Day, today: _Day) -> str:
         """Returns a day with its weekday: "Monday 30 November", in another year than this with the year."""
         return format_date(day, part(self.language, "language")["days"][day.year != today.year], locale=self.language)
@@ -217,8 +228,6 @@ Word: TypeAlias = Literal["auto", "off", "on", "done", "all", "transcript"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedPart(Group):
-    """A part of the memories that a person can ask to list. `name` is its name in buttons."""
-
     kinds: tuple[Kind, ...]
     name: str
 

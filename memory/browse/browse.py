@@ -12,8 +12,7 @@ from typing import Final, Literal
 
 from memory import keys, profile
 from memory.browse import talks as conversations
-from memory.browse.shown import Shown, shown
-from memory.browse.why import why
+from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
 from memory.filters import NO_FILTERS, Filters, GroupOf
@@ -221,7 +220,6 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 
 
 def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[str]:
-    """Returns the tags of the most memories."""
     known = filtered.known_tags(reader, scope)
     return sorted(known, key=lambda tag: -known[tag])[:limit]
 

@@ -10,9 +10,11 @@ from memory.browse import talks
 from memory.context import Context, confined
 from memory.jobs import runs
 from memory.jobs.runs import Run
+from memory.scope import Scope
 from memory.store import chats, judgements, lineage, memories, passages, recalls, usage
 from memory.store.chats import Session
 from memory.store.database import Reader, Row
+from memory.store.fading import half_life, left
 from memory.store.history import Message
 from memory.store.lineage import Source
 from memory.store.memories import Memory
@@ -111,4 +113,41 @@ def _answered(reader: Reader, session: Session, platform_ref: str | None, turn_i
         " where o.session_key = ?2 and o.platform_ref = ?3 and o.turn_id is not null),"
         " (select max(m.turn_id) from messages m where m.session_id = ?1 and m.platform_ref = ?3))",
         (session.id, session.key, platform_ref),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A memory as a person sees it: with its sources, the memories it is made from and all its versions.
+
+    `made_by` is the run of the night job that made it. For an archived memory, `made_into` are the memories that were
+    made from it and hold now, and `set_aside_by` is the run that archived it. `left` is the remaining share of its
+    strength (0 to 1); it never changes unless the memory `fades`.
+    """
+
+    memory: Memory
+    sources: tuple[Source, ...]
+    versions: tuple[Memory, ...]
+    made_of: tuple[Memory, ...] = ()
+    made_by: Run | None = None
+    made_into: tuple[Memory, ...] = ()
+    set_aside_by: Run | None = None
+    left: float = 1.0
+    fades: bool = False
+
+
+def shown(reader: Reader, scope: Scope, short_id: str, *, now: int) -> Shown:
+    memory = memories.by_short_id(reader, scope, short_id)
+    found = lineage.sources(reader, scope, [memory.id])
+    archived = memory.archived_at is not None
+    return Shown(
+        memory=memory,
+        sources=tuple(found[memory.id]),
+        versions=tuple(lineage.versions(reader, scope, memory)),
+        made_of=tuple(lineage.parents(reader, scope, memory.id)),
+        made_by=runs.made_by(reader, scope, memory) if memory.origin == "derived" else None,
+        made_into=tuple(lineage.made_into(reader, scope, memory.id)) if archived else (),
+        set_aside_by=runs.set_aside_by(reader, scope, memory) if archived else None,
+        left=left(memory, now=now),
+        fades=half_life(memory) is not None,
     )

@@ -14,8 +14,8 @@ from typing import Final, get_args
 
 from memory.context import Context, anew
 from memory.forgetting import choose
-from memory.jobs import comparisons
-from memory.jobs.comparisons import DoubtAnswer, FactPair
+from memory.jobs import compare
+from memory.jobs.compare import DoubtAnswer, FactPair
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
 from memory.scope import Scope
@@ -63,7 +63,7 @@ class Doubts:
             session, asker = context.session, context.speaker.id
             payload = {"older": pair.older, "newer": pair.newer}
             question = questions.ask(tx, self._now(), session.id, asker, DOUBT, payload, choices=CHOICES, preset=preset)
-            comparisons.asked(tx, pair, now=self._now())
+            compare.note_asked(tx, pair, now=self._now())
             self._mailbox.post(tx, Outgoing(session_key=session.key, pieces=tuple(compose(doubt, question))))
             return True
 
@@ -81,7 +81,7 @@ def _next(reader: Reader, context: Context, *, now: int) -> FactDoubt | None:
         return None
     scope = anew(reader, context).scope
     owners = scope.own if scope.private else (scope.writes_to,)
-    for pair in comparisons.waiting(reader, scope, owners, now=now):
+    for pair in compare.waiting(reader, scope, owners, now=now):
         if (doubt := _doubt(reader, scope, pair)) is not None:
             return doubt
     return None

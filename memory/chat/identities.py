@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memory.context import Context, in_read, reads
+from memory.context import Context, StorePart, in_read, reads
 from memory.learn.agents import Agents
-from memory.store import chats, people
+from memory.mailbox import outbox
+from memory.store import chats, people, questions
 from memory.store.chats import ChatKind
 from memory.store.database import Database, Keys, Reader, Transaction, of_chat, of_lane, of_person
+from memory.store.questions import OpenQuestion, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,3 +122,34 @@ class Identities:
         return chats.session_elsewhere(tx, where.session_key, chat_id=chat_id, thread=where.thread) or chats.session(
             tx, key=where.session_key, chat_id=chat_id, thread=where.thread, agent_id=agent_id, now=now
         )
+
+
+class OpenQuestions(StorePart):
+    @in_read
+    def before(self, reader: Reader, where: Where, who: Who) -> tuple[Question | None, bool]:
+        """Returns the question that is open to this person in this place, and whether the bot spoke of a reminder
+        last there."""
+        question = questions.open_question(
+            reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
+        )
+        return question, outbox.last_reminder(reader, where.session_key) is not None
+
+    async def at(self, where: Where, who: Who) -> Question | None:
+        return await self._database.read(
+            lambda reader: questions.open_question(
+                reader, where.session_key, platform=who.platform, user_id=who.user_id, now=self._now()
+            ),
+            single=True,
+        )
+
+    @in_read
+    def open_to(self, reader: Reader, context: Context) -> Question | None:
+        return questions.open_to(reader, session_id=context.session.id, asker_id=context.speaker.id, now=self._now())
+
+    @in_read
+    def open_to_any(self, reader: Reader, context: Context) -> list[OpenQuestion]:
+        own = [account.id for account in people.accounts(reader, context.speaker.id)]
+        return questions.open_to_any(reader, own, now=self._now())
+
+    async def cancel(self, question: Question) -> None:
+        await self._database.write(lambda tx: questions.settle(tx, question.id, None))

@@ -37,8 +37,6 @@ class AgreedCall:
 
 
 class OutsideCalls(StorePart):
-    """The calls from one store (`Service.outside_calls`)."""
-
     @in_write
     def begin(self, tx: Transaction, turn: Turn, n: int, i: int, tool: str) -> str | None:
         """Notes that a call begins. If it must not be made, returns the text for the model instead."""

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from memory.context import Context, confined, in_read, reads, sees
-from memory.jobs import refusals, runs
+from memory.jobs import asking, runs
 from memory.jobs.runs import Run
 from memory.learn import extractions
 from memory.learn.extractions import ReadingState
@@ -157,8 +157,6 @@ def _stats(reader: Reader, scope: Scope) -> ScopeStats:
 
 
 class Stats:
-    """The figures of one store (`Service.stats`)."""
-
     def __init__(
         self, database: Database, *, mailbox: Mailbox, embedding: Embedding | None, now: Callable[[], int]
     ) -> None:
@@ -199,7 +197,7 @@ class Stats:
             set_aside=0
             if self._database.damage
             else await self._database.read(
-                lambda reader: refusals.count_set_aside(reader) + extractions.count_parked(reader)
+                lambda reader: asking.count_set_aside(reader) + extractions.count_parked(reader)
             ),
         )
 
@@ -344,7 +342,6 @@ def _used_on(day: date, rows: Sequence[Row]) -> UsedDay:
 def _answers_since(
     reader: Reader, agent_id: int, *, since: int, people: Sequence[int] | None = None, chat_id: int | None = None
 ) -> Taken:
-    """Returns the usage of an agent's answers since a time: those to some people, in a chat, or all."""
     whose = " and identity_id in (select value from json_each(?))" if people is not None else ""
     where = " and session_id in (select id from sessions where chat_id = ?)" if chat_id is not None else ""
     row = reader.one(

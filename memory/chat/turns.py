@@ -49,8 +49,6 @@ _ENDED: Final = "it has ended meanwhile, or another process answers it, too"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said(Utterance):
-    """One inbox row's message, ready for history."""
-
     inbox_id: int
     role: str = "user"
 
@@ -168,7 +166,6 @@ class Turns:
 
     @in_write
     def resume(self, tx: Transaction, where: Where, who: Who, turn_id: int, inbox_ids: Sequence[int]) -> Turn:
-        """Resumes a turn that broke off, with the model steps it already got."""
         context = self._identities.enter(tx, where, who)
         return Turn(
             id=turn_id,
@@ -253,7 +250,6 @@ class Turns:
     def _view(
         self, reader: Reader, turn: Turn, budget: Budget | None, hits: list[Hit], size: WindowSize, *, now: int
     ) -> tuple[TurnMaterial, Scope]:
-        """Returns the material of a turn, and the scope that its speaker has by now."""
         context = turn.context
         scope = chats.scope_of(reader, context.session, context.speaker.id)
         reader.confine(scope, session_id=context.session.id)

@@ -85,6 +85,12 @@ class TurnMaterial:
     learned: Revision | None = None
     reminders: tuple[Reminder, ...] = ()
 
+    @property
+    def file_texts(self) -> list[str]:
+        """The texts of all files that the model may read, but not what people have said in a voice message."""
+        shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
+        return [one.text for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text"]
+
 
 def take(
     reader: Reader,
@@ -175,7 +181,6 @@ def _said_lately(
 
 
 def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, now: int) -> None:
-    """Keeps the effects of the view of a turn that ends, and the memories and messages that were in it."""
     snapshot = view.recall.snapshot
     if view.snapshot_taken_at is not None:
         chats.put(tx, session_id, snapshot=json.dumps(snapshot.ids), snapshot_at=view.snapshot_taken_at)

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memory.forgetting import forgettable
-from memory.forgetting.plan import Plan, telling_texts
-from memory.forgetting.quotes import Quotes
+from memory.forgetting.plan import Plan, Quotes, telling_texts
 from memory.mailbox import outbox
 from memory.store import history
 from memory.store.database import Reader, Transaction

@@ -16,8 +16,7 @@ from memory import keys, profile
 from memory.forgetting import choose, forgettable, plan
 from memory.forgetting.blanking import Sought, blank, clear_traffic, running_turns, sought_of
 from memory.forgetting.choose import Asker
-from memory.forgetting.plan import Plan
-from memory.forgetting.quotes import Quotes
+from memory.forgetting.plan import Plan, Quotes
 from memory.mailbox import inbox, outbox
 from memory.people import keyring, linking, privacy
 from memory.reminders import reminding

@@ -184,7 +184,6 @@ def gone_by_age(reader: Reader, message_ids: Collection[int]) -> frozenset[int]:
 
 
 def losing_a_source(reader: Reader, message_ids: Collection[int], *, besides: Collection[int]) -> int:
-    """Returns the number of memories, `besides` these, that were learned from any of these messages."""
     return reader.number(
         "select count(distinct memory_id) from memory_sources where message_id in (select value from json_each(?))"
         " and memory_id not in (select value from json_each(?))",

@@ -41,8 +41,6 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """The number of erasures that were repeated, and of the messages and memories that went with them."""
-
     erasings: int = 0
     messages: int = 0
     memories: int = 0

@@ -9,15 +9,14 @@ while it stays. Nothing here calls a model.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from memory import keys
-from memory.forgetting import choose, forgettable, stated
-from memory.forgetting.choose import Asker, Selection, What
-from memory.forgetting.quotes import Quotes, is_telling
-from memory.forgetting.stated import gives, is_small_in
+from memory.forgetting import choose, forgettable
+from memory.forgetting.choose import Asker, Selection, What, gives, is_small_in
 from memory.recall.cues import cues
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
@@ -26,6 +25,76 @@ from memory.store.database import Reader, Row
 from memory.store.entities import stands_in
 from memory.store.memories import Memory
 from memory.text import words
+
+#: The shortest text, in characters, that counts as a quote; half of it in scripts where a letter is a syllable or a
+#: word. Shorter texts say little and occur in much.
+_TELLING: Final = 8
+#: Lengths of the pieces that texts are indexed by, in characters; the longest that fits is used.
+_PIECES: Final = (16, 8, 4, 2, 1)
+
+
+def is_telling(text: str) -> bool:
+    """Returns whether a text is long enough for another text that holds it to be a quote of it."""
+    return len(text) >= (_TELLING if text.isascii() else _TELLING // 2)
+
+
+class Quotes:
+    """Texts to search for. Blank texts say nothing and are left out.
+
+    Some neighbouring pieces of each text are indexed, so many that one of them lies on a multiple of its length
+    wherever the text stands. In the searched text, only the pieces at these places are looked up; where a piece is
+    known, its texts are compared. (Sampling a q-gram index, as in Sutinen and Tarhio, "On using q-gram locations in
+    approximate string matching", 1995.)
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts: Final = frozenset(texts)
+        self._pieces: dict[int, dict[str, list[str]]] = {}
+        for text in sorted(set(_spellings(self.texts))):
+            size = next(size for size in _PIECES if 2 * size - 1 <= len(text))
+            pieces = self._pieces.setdefault(size, {})
+            # Many texts begin alike. The pieces that fewest texts share tell them apart.
+            first, last = 0, len(text) - 2 * size + 1
+            start = min((first, last // 2, last), key=lambda at: len(pieces.get(text[at : at + size], ())))
+            for at in range(start, start + size):
+                pieces.setdefault(text[at : at + size], []).append(text)
+
+    def stand_in(self, text: str, *, whole_words: bool = False) -> bool:
+        folded = text.casefold()
+        return any(not whole_words or _is_apart(folded, found) for found in self._found(folded))
+
+    def _found(self, folded: str) -> Iterator[str]:
+        for size, pieces in self._pieces.items():
+            for at in range(0, len(folded) - size + 1, size):
+                for text in pieces.get(folded[at : at + size], ()):
+                    if text in folded:
+                        yield text
+
+
+def _spellings(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        for ascii_only in (False, True):
+            once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+            for spelled in (text, once, json.dumps(once, ensure_ascii=ascii_only)[1:-1]):
+                if spelled.strip():
+                    yield spelled.casefold()
+
+
+def _is_apart(text: str, found: str) -> bool:
+    at = text.find(found)
+    while at >= 0:
+        end = at + len(found)
+        if not (_is_one_word(text[at - 1 : at], found[0]) or _is_one_word(found[-1], text[end : end + 1])):
+            return True
+        at = text.find(found, at + 1)
+    return False
+
+
+def _is_one_word(before: str, after: str) -> bool:
+    """Returns whether a word goes on from one character to the next; in scripts without spaces this can't be told."""
+    spaced = [char.isalnum() and words.UNIT.match(char) is None for char in (before, after)]
+    return all(spaced)
+
 
 #: "words": with the source messages' words. "memory": without; these stay in history, but nothing is learned from them.
 How: TypeAlias = Literal["words", "memory"]
@@ -212,7 +281,7 @@ def _says_same(memory: Memory, other: Memory) -> bool:
     """Returns whether two memories differ only in words for their kind: "walnuts" and "allergic to walnuts"."""
     if memory.owner_id != other.owner_id or memory.subject != other.subject or memory.follows or other.follows:
         return False
-    if stated.OPPOSITES.get(memory.key) == other.key:
+    if choose.OPPOSITES.get(memory.key) == other.key:
         return False
     kind = {word for row in (memory, other) for word in words.tokens(f"{row.key} {cues(row.key)}")}
     value, others = (set(words.query_terms(row.value)) for row in (memory, other))

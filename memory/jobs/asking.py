@@ -1,16 +1,16 @@
 """The questions that night jobs ask about rows: in portions, in halves where a model refuses, and alone where it did.
 
-Invariants: a row that was refused alone is asked about alone again, and after `refusals.SET_ASIDE_AFTER` times no more.
+Invariants: a row that was refused alone is asked about alone again, and after `SET_ASIDE_AFTER` times no more.
 A portion fits beside the instructions in what the model can read, except for a single row that is longer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from memory.jobs import refusals, runs
+from memory.jobs import runs
 from memory.jobs.base import Step
 from memory.jobs.journal import Journal
 from memory.learn.model import ModelRequest
@@ -46,8 +46,8 @@ class RowQuestion(Generic[T]):
         )
 
     def readable(self, reader: Reader, items: Iterable[T]) -> list[T]:
-        set_aside = refusals.set_aside(reader, self.job)
-        return [item for item in items if self.row(item) not in set_aside]
+        aside = set_aside(reader, self.job)
+        return [item for item in items if self.row(item) not in aside]
 
     def portions(
         self, reader: Reader, items: Iterable[T], *, line: Callable[[T], str], size: int, most: int
@@ -56,10 +56,10 @@ class RowQuestion(Generic[T]):
 
         Items that were refused come last, each alone.
         """
-        suspected = refusals.suspected(reader, self.job)
+        alone = suspected(reader, self.job)
         rest = self.readable(reader, items)
-        fresh = [item for item in rest if self.row(item) not in suspected]
-        return [*portions(fresh, line, size=size, most=most), *([item] for item in rest if self.row(item) in suspected)]
+        fresh = [item for item in rest if self.row(item) not in alone]
+        return [*portions(fresh, line, size=size, most=most), *([item] for item in rest if self.row(item) in alone)]
 
 
 def portions(items: Iterable[T], line: Callable[[T], str], *, size: int, most: int) -> Iterator[list[T]]:
@@ -86,3 +86,51 @@ def undone(reader: Reader, job: str, owner_id: int, *, agent_id: int | None = No
     With `agent_id`, only those of that agent's runs.
     """
     return [Journal.from_json(text) for text in runs.undone(reader, job, owner_id, agent_id=agent_id)]
+
+
+#: The number of refusals after which a memory is set aside.
+SET_ASIDE_AFTER: Final = 3
+
+
+def note(tx: Transaction, job: str, memory_ids: Collection[int], *, counted: bool) -> int:
+    """Notes that a question about these memories was refused. Returns how many of them are set aside by it.
+
+    It is `counted` against them if it was about nothing else.
+    """
+    rows = tx.all(
+        "insert into refusals (job, memory_id, tries) select ?1, m.id, ?2 from memories m"
+        " where m.id in (select value from json_each(?3))"
+        " on conflict (job, memory_id) do update set tries = refusals.tries + ?2 returning tries",
+        (job, int(counted), memory_ids),
+    )
+    return sum(row["tries"] == SET_ASIDE_AFTER for row in rows) if counted else 0
+
+
+def forgive(tx: Transaction, job: str, memory_ids: Collection[int]) -> None:
+    tx.run(
+        "delete from refusals where job = ? and memory_id in (select value from json_each(?))",
+        (job, memory_ids),
+    )
+
+
+def noted(reader: Reader, job: str) -> set[int]:
+    """Returns the memories that a refused question was about, alone or among others."""
+    return set(reader.ids("select memory_id from refusals where job = ?", (job,)))
+
+
+def suspected(reader: Reader, job: str) -> set[int]:
+    """Returns the memories that were refused alone: they are asked about alone again."""
+    return set(reader.ids("select memory_id from refusals where job = ? and tries > 0", (job,)))
+
+
+def set_aside(reader: Reader, job: str) -> set[int]:
+    return set(reader.ids("select memory_id from refusals where job = ? and tries >= ?", (job, SET_ASIDE_AFTER)))
+
+
+def count_set_aside(reader: Reader) -> int:
+    return reader.number("select count(*) as n from refusals where tries >= ?", (SET_ASIDE_AFTER,))
+
+
+def retry(tx: Transaction) -> None:
+    """Gives what is set aside one more try: the model may be another now."""
+    tx.run("update refusals set tries = ? where tries >= ?", (SET_ASIDE_AFTER - 1, SET_ASIDE_AFTER))

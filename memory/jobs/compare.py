@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from memory import keys
-from memory.jobs import comparisons, known
+from memory.jobs import known
 from memory.jobs.asking import RowQuestion
 from memory.jobs.base import Job, Night, Step
-from memory.jobs.comparisons import FactPair, Why
 from memory.learn import keep
 from memory.learn.answer import Numbers, Words, items, read_object
 from memory.learn.model import ModelRequest
 from memory.scope import Scope
 from memory.store import documents, memories, scopes, vectors
-from memory.store.database import Reader, Transaction, walled
+from memory.store.database import Reader, Row, Transaction, walled
 from memory.store.memories import LIVE, Memory
 from memory.text.likeness import said
 
@@ -101,7 +101,7 @@ def _pairs(reader: Reader, scope: Scope, facts: Sequence[Memory], waiting: set[i
     by_id = {memory.id: memory for memory in facts}
     near = vectors.neighbours(reader, scope.writes_to, [documents.of_memory(one) for one in by_id], each=_NEAREST)
     words = {memory.id: {item.word for item in said(memory.value)} for memory in facts}
-    before = comparisons.known(reader, list(by_id))
+    before = compared_pairs(reader, list(by_id))
     chosen: set[frozenset[int]] = set()
     for memory in facts:
         if memory.id in waiting:
@@ -200,7 +200,7 @@ def _settle(
         older, newer = there[pair.older], there[pair.newer]
         outcome = _outcome(verdicts.get(n), older, newer)
         why = _why(verdicts[n]) if outcome == "replaces" else None
-        comparisons.keep(tx, pair, outcome, why=why, now=night.now)
+        keep_comparison(tx, pair, outcome, why=why, now=night.now)
         if outcome == "replaces":
             keep.supersede(tx, scope, older, newer, now=night.now, new_id=night.new_id)
         compared, replaced, doubts = compared + 1, replaced + (outcome == "replaces"), doubts + (outcome == "doubt")
@@ -210,15 +210,14 @@ def _settle(
 
 
 def _in_open_pairs(reader: Reader, scope: Scope, pairs: Sequence[FactPair]) -> set[int]:
-    """Returns the facts of pairs without a kept comparison, although both facts hold."""
     ids = {one for pair in pairs for one in (pair.older, pair.newer)}
     holding = {memory.id for memory in memories.by_ids(reader, scope, sorted(ids)) if memory.live}
-    compared = comparisons.known(reader, ids)
+    compared = compared_pairs(reader, ids)
     still = (frozenset((pair.older, pair.newer)) for pair in pairs)
     return {one for pair in still if pair <= holding and pair not in compared for one in pair}
 
 
-def _outcome(judged: _Judged | None, older: Memory, newer: Memory) -> comparisons.Verdict:
+def _outcome(judged: _Judged | None, older: Memory, newer: Memory) -> Verdict:
     """Returns the outcome of a verdict: a fact that a model calls replaced is in doubt if it is not safe to end it."""
     word: Literal["", "agree", "replaces", "contradict"] = ""
     for known_word in ("agree", "replaces", "contradict"):
@@ -261,3 +260,71 @@ Answer with one JSON object and nothing else, with one entry for each pair:
 Most pairs agree: people have several likes, friends, pets, plans and languages at a time. When you are not sure that
 both can't be true, the verdict is "agree".
 """
+
+
+Verdict: TypeAlias = Literal["agree", "replaces", "doubt"]
+#: The reason why a newer fact replaces an older one, which has changed, is over, was wrong or was less exact.
+Why: TypeAlias = Literal["changed", "ended", "corrected", "exact"]
+DoubtAnswer: TypeAlias = Literal["older", "newer", "both"]
+
+#: The time for which an owner's next doubt waits after a question: one short question a day is enough.
+_APART_MS: Final = 20 * 3_600_000
+#: The condition for a doubt, c, that waits, as long as both facts, o and m, hold.
+_WAITING: Final = f"c.verdict = 'doubt' and c.asked_at is null and {LIVE} and {LIVE.replace('m.', 'o.')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactPair:
+    """The ids of two facts, the one that holds for longer first."""
+
+    older: int
+    newer: int
+
+
+def keep_comparison(tx: Transaction, pair: FactPair, verdict: Verdict, *, why: Why | None = None, now: int) -> None:
+    tx.run(
+        "insert into comparisons (older_id, newer_id, verdict, why, compared_at) values (?, ?, ?, ?, ?)"
+        " on conflict do nothing",
+        (pair.older, pair.newer, verdict, why or "", now),
+    )
+
+
+def compared_pairs(reader: Reader, memory_ids: Collection[int]) -> set[frozenset[int]]:
+    rows = reader.all(
+        "select older_id, newer_id from comparisons where older_id in (select value from json_each(?1))"
+        " and newer_id in (select value from json_each(?1))",
+        (memory_ids,),
+    )
+    return {frozenset((row["older_id"], row["newer_id"])) for row in rows}
+
+
+def replaced(reader: Reader, memory_ids: Collection[int]) -> dict[int, tuple[int, Why]]:
+    rows = reader.all(
+        "select older_id, newer_id, why from comparisons where verdict = 'replaces'"
+        " and older_id in (select value from json_each(?))",
+        (memory_ids,),
+    )
+    return {row["older_id"]: (row["newer_id"], row["why"]) for row in rows}
+
+
+@walled
+def waiting(reader: Reader, scope: Scope, owner_ids: Sequence[int], *, now: int) -> list[FactPair]:
+    """Returns the doubts about facts of these owners that may be asked about now, oldest first."""
+    within = scope.predicate("m")
+    rows: list[Row] = reader.all(
+        "select c.older_id, c.newer_id from comparisons c join memories o on o.id = c.older_id"
+        f" join memories m on m.id = c.newer_id where {_WAITING} and {within.sql}"
+        " and m.owner_id in (select value from json_each(?)) and not exists (select 1 from comparisons asked"
+        " join memories a on a.id = asked.newer_id where a.owner_id = m.owner_id and asked.asked_at > ?)"
+        " order by c.compared_at, c.newer_id, c.older_id",
+        (*within.parameters, owner_ids, now - _APART_MS),
+    )
+    return [FactPair(older=row["older_id"], newer=row["newer_id"]) for row in rows]
+
+
+def note_asked(tx: Transaction, pair: FactPair, *, now: int) -> None:
+    tx.run("update comparisons set asked_at = ? where older_id = ? and newer_id = ?", (now, pair.older, pair.newer))
+
+
+def answered(tx: Transaction, pair: FactPair, answer: DoubtAnswer) -> None:
+    tx.run("update comparisons set answer = ? where older_id = ? and newer_id = ?", (answer, pair.older, pair.newer))

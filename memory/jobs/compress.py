@@ -19,7 +19,7 @@ from functools import partial
 from typing import Final
 
 from memory import keys
-from memory.jobs import known, refusals, runs
+from memory.jobs import asking, known, runs
 from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import keep
@@ -73,8 +73,6 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A fact that was read from events: its draft, the events, the facts it replaces, and the names in it."""
-
     draft: Draft
     events: tuple[Memory, ...]
     replaces: tuple[int, ...]
@@ -88,7 +86,7 @@ _UNCOMPRESSED: Final = f"m.kind = 'event' and m.compressed_at is null and m.loca
 def _owners(reader: Reader, night: Night) -> Sequence[int]:
     """Returns the owners with events to compress; without a model, those whose waiting events were not reported yet."""
     waiting: dict[int, list[int]] = {}
-    set_aside = refusals.set_aside(reader, _NAME)
+    set_aside = asking.set_aside(reader, _NAME)
     for row in reader.all(f"select m.owner_id, m.id, m.created_at from memories m where {_UNCOMPRESSED}", (night.day,)):
         if row["id"] not in set_aside:
             waiting.setdefault(row["owner_id"], []).append(row["created_at"])
@@ -126,7 +124,7 @@ def _steps(reader: Reader, scope: Scope, night: Night) -> Sequence[Step]:
     if not scopes.learned_of(reader, [scope.writes_to]):
         return []
     events = memories.by_ids(reader, scope, _uncompressed(reader, scope, before=night.day))
-    left_alone = _taken_back(reader, scope.writes_to) | refusals.set_aside(reader, _NAME)
+    left_alone = _taken_back(reader, scope.writes_to) | asking.set_aside(reader, _NAME)
     events = [event for event in events if event.id not in left_alone]
     if not events:
         return []
@@ -221,7 +219,6 @@ def _keep(tx: Transaction, found: _Found, scope: Scope, night: Night) -> str:
 
 
 def _still_there(reader: Reader, scope: Scope, night: Night, events: Sequence[Memory]) -> set[int]:
-    """Returns the events that may still be learned from as they were shown."""
     if not scopes.learned_of(reader, [scope.writes_to]):
         return set()
     ids = {event.id for event in events}.intersection(_uncompressed(reader, scope, before=night.day))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from memory.jobs import refusals, runs
+from memory.jobs import asking, runs
 from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import entities as finding
@@ -126,7 +126,7 @@ def _waiting(reader: Reader, night: Night) -> Iterator[tuple[int, int, str]]:
     """Yields ids, owners and values of memories not read yet, newest first, except those whose links were undone."""
     served = scopes.learned_of(reader, scopes.owners_served(reader, night.agent_id, among=night.nightly))
     taken_back: dict[int, frozenset[int]] = {}
-    set_aside = refusals.set_aside(reader, _NAME)
+    set_aside = asking.set_aside(reader, _NAME)
     newest = _NEWEST
     for _ in range(_LOOKED_AT // _PAGE):
         # Rows are read in the order of their ids: `+` keeps the index of waiting rows, ordered by owner, unused. A row

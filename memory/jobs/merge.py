@@ -311,7 +311,6 @@ def _join(tx: Transaction, _answer: str, *, scope: Scope, night: Night, row_ids:
 
 
 def _joined(rows: Rows) -> Statement:
-    """Returns the statement of rows that say the same, the fullest first, under the key that tells most."""
     return Statement(key=loss.joined_key([_statement(row) for row in rows]), value=rows[0].value)
 
 

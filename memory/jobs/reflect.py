@@ -14,7 +14,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memory.jobs import refusals
+from memory.jobs import asking
 from memory.jobs.asking import RowQuestion, undone
 from memory.jobs.base import Job, Night, Step
 from memory.learn import extract
@@ -113,7 +113,7 @@ def _material(reader: Reader, scope: Scope, new: Sequence[Memory], size: int) ->
     them would not show its origin.
     """
     rest = memories.current(reader, scope, ("fact", "event"), limit=_SHOWN)
-    set_aside = refusals.set_aside(reader, _NAME)
+    set_aside = asking.set_aside(reader, _NAME)
     shown: list[Memory] = []
     for memory in {memory.id: memory for memory in (*new, *rest) if not memory.flags}.values():
         size -= len(_line(memory, len(shown) + 1).encode())

@@ -25,9 +25,9 @@ import structlog
 from memory import keys, profile
 from memory.context import Context, anew, confined, in_read
 from memory.errors import MemoryFault, NotFound, StorageError
-from memory.jobs import compare, comparisons, compress, decay, enrich, journal, merge, reflect, refusals, runs, style
+from memory.jobs import asking, compare, compress, decay, enrich, journal, merge, reflect, runs, style
 from memory.jobs.base import FIGURES, Job, Night, Step, night_of
-from memory.jobs.comparisons import Why
+from memory.jobs.compare import Why
 from memory.jobs.journal import Journal
 from memory.jobs.runs import OwnerResult, Run, RunEnd
 from memory.learn.agents import Agents
@@ -272,7 +272,6 @@ class Jobs:
 
     @in_read
     def mine(self, reader: Reader, context: Context, *, limit: int) -> list[OwnerResult]:
-        """Returns the runs that visibly changed the asker's rows, newest first."""
         scope = confined(reader, context).scope
         found: list[OwnerResult] = []
         for offset in count(0, limit):
@@ -415,7 +414,7 @@ class Jobs:
             run=run,
             night=night,
             owner_id=owner_id,
-            noted=await self._database.read(lambda reader: refusals.noted(reader, run.job)),
+            noted=await self._database.read(lambda reader: asking.noted(reader, run.job)),
             done=await self._database.read(lambda reader: _record(reader, run.id, owner_id)),
         )
         # What failed before comes last, so that it can't keep the rest from being read.
@@ -472,13 +471,13 @@ class Jobs:
         run = work.run
 
         def act(tx: Transaction) -> None:
-            known = refusals.suspected(tx, run.job)
+            known = asking.suspected(tx, run.job)
             # A question about more is no proof against any of its rows.
             small = [step for step in steps if not step.instead()]
             meant = {row for step in small for row in step.about if work.is_reading or row in known}
             others = {row for step in steps for row in step.about} - meant
-            refusals.note(tx, run.job, sorted(others), counted=False)
-            if set_aside := refusals.note(tx, run.job, sorted(meant), counted=True):
+            asking.note(tx, run.job, sorted(others), counted=False)
+            if set_aside := asking.note(tx, run.job, sorted(meant), counted=True):
                 runs.note(tx, run.id, work.owner_id, counts={"set_aside": set_aside}, undo=None)
 
         if steps:
@@ -516,7 +515,7 @@ class Jobs:
         runs.renew(tx, run.id, now=self._now())
         if answer is not None:
             self._book(tx, answer, agent_id=run.agent_id, job=run.job)
-            refusals.forgive(tx, run.job, step.about)
+            asking.forgive(tx, run.job, step.about)
         return done
 
     async def _rolled_back(
@@ -620,7 +619,7 @@ def _changes(reader: Reader, scope: Scope, done: Journal) -> list[Change]:
         for row in done.made
         if row in shown
     ]
-    ended = comparisons.replaced(reader, list(changed))
+    ended = compare.replaced(reader, list(changed))
     for row, of in changed.items():
         if row in shown:
             newer, why = ended.get(row, (None, None))

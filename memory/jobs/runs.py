@@ -135,7 +135,6 @@ def finish(tx: Transaction, run_id: int, end: RunEnd, *, now: int) -> None:
 
 
 def add_items(tx: Transaction, run_id: int, owner_ids: Sequence[int]) -> None:
-    """Adds the owners whose rows a run has to go through; existing items stay as they are."""
     for owner_id in owner_ids:
         tx.run(
             "insert into job_items (run_id, owner_id, state) values (?, ?, 'pending') on conflict do nothing",
@@ -265,7 +264,6 @@ def set_aside_by(reader: Reader, scope: Scope, memory: Memory) -> Run | None:
 
 
 def _is_theirs(scope: Scope, memory: Memory) -> bool:
-    """Returns whether a memory is among the rows whose runs may be shown to the asker."""
     return memory.owner_id in (*scope.own, scope.writes_to)
 
 

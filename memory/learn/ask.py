@@ -69,7 +69,7 @@ def ask(stretch: Stretch, tokens: int = _MATERIAL_TOKENS, *, instructions: str |
     known = within(
         (known_fact(memory, timezone, category=False) for memory in stretch.known),
         min(int(tokens * _KNOWN), (len(instructions) // 4 + messages) // 3),
-        _line_tokens,
+        line_tokens,
     )
     before = within(reversed(stretch.before), int(tokens * _BEFORE), lambda message: line_cost(message, longest))
     names = names_of((*stretch.before, *stretch.messages))
@@ -105,7 +105,8 @@ def line_cost(message: Message, longest: int) -> int:
     return min(message.tokens, longest) + _LINE_TOKENS
 
 
-def _line_tokens(line: str) -> int:
+def line_tokens(line: str) -> int:
+    """Returns about how many tokens a line of material takes, rather too many than too few."""
     return len(line.encode()) * 2 // 5 + 1
 
 
@@ -244,7 +245,8 @@ INSTRUCTIONS: Final = _instructions(brief=False)
 BRIEF: Final = _instructions(brief=True)
 
 
-def _object(**properties: object) -> dict[str, object]:
+def object_schema(**properties: object) -> dict[str, object]:
+    """Returns the schema of an object that has all of these properties and no others."""
     return {
         "type": "object", "properties": properties, "required": list(properties), "additionalProperties": False,
     }  # fmt: skip
@@ -252,18 +254,18 @@ def _object(**properties: object) -> dict[str, object]:
 
 def _schema() -> dict[str, object]:
     text, numbers = {"type": "string"}, {"type": "array", "items": {"type": "integer"}}
-    fact = _object(
+    fact = object_schema(
         about=text, category={"type": "string", "enum": list(keys.CATEGORIES)}, topic=text, key=text, value=text,
         importance={"type": "integer"}, confidence={"type": "number"}, messages=numbers, quote=text,
         replaces={"type": ["string", "null"]},
     )  # fmt: skip
-    event = _object(value=text, topic=text, importance={"type": "integer"}, messages=numbers)
+    event = object_schema(value=text, topic=text, importance={"type": "integer"}, messages=numbers)
     kinds = {"type": "string", "enum": ["person", "organization", "project", "location", "email", "url", "other"]}
-    return _object(
+    return object_schema(
         facts={"type": "array", "items": fact},
-        styles={"type": "array", "items": _object(key=text, value=text, messages=numbers, quote=text)},
+        styles={"type": "array", "items": object_schema(key=text, value=text, messages=numbers, quote=text)},
         event={"anyOf": [event, {"type": "null"}]},
-        entities={"type": "array", "items": _object(name=text, type=kinds)},
+        entities={"type": "array", "items": object_schema(name=text, type=kinds)},
     )
 
 

@@ -3,10 +3,10 @@
 Invariants: only messages that were recorded with `learn` are read, each with its own date. Every result names the
 messages it comes from, and is checked by the bar below before anybody is told that it was noted. A model's claim is
 weighed against the messages it names (`memory.learn.grounding`): a claim that they don't make is refused, and one that
-they may not mean is kept as unsure and replaces nothing. What the bot obeys (styles, instructions) is kept only if the
-person asks for it in their own words (`memory.learn.wishes`). An assistant's words are never the source of a statement
-about a person. A model may name as replaced only rows that it was shown. In a group, it may state about the speaker
-only things in the speaker's own words.
+they may not mean is kept as unsure and replaces nothing; a claim that another reading may decide is found with its
+`pair`. What the bot obeys (styles, instructions) is kept only if the person asks for it in their own words
+(`memory.learn.wishes`). An assistant's words are never the source of a statement about a person. A model may name as
+replaced only rows that it was shown. In a group, it may state about the speaker only things in the speaker's own words.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import Any, get_args
 
 from memory import keys
 from memory.learn.answer import Answer, EntityItem, FactItem, Item, StyleItem
 from memory.learn.ask import INSTRUCTIONS, Stretch, names_of
-from memory.learn.grounding import NAMES, Claim, SaidText, Verdict, is_quoted, judge, telling
+from memory.learn.entailment import Pair, pair_of, settled
+from memory.learn.grounding import NAMES, Claim, SaidText, Verdict, Weighed, is_quoted, judge, telling
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
 from memory.learn.summed import is_refusal
@@ -70,11 +72,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
+    """A memory to be kept. `pair` is the claim that another reading may decide, with its words."""
+
     draft: Draft
     scope: Scope
     source_ids: tuple[int, ...]
     replaces: tuple[int, ...] = ()
     entities: tuple[Named, ...] = ()
+    pair: Pair | None = None
 
     @property
     def is_sure(self) -> bool:
@@ -137,11 +142,12 @@ def noted(text: str, message: Message, *, scope: Scope, timezone: str) -> list[P
     return [Proposal(draft=draft, message_id=message.id)] if worth_keeping(draft) else []
 
 
-def findings(answer: Answer, stretch: Stretch) -> list[Finding]:
+def findings(answer: Answer, stretch: Stretch, entailed: Mapping[Pair, bool] = MappingProxyType({})) -> list[Finding]:
+    """Returns what an answer claims and its messages say; `entailed` are the verdicts of another reading."""
     instructions = [item for item in answer.facts if kind_of(item)[1] == "instruction"]
     skipped = {id(item) for item in instructions[_MOST_STYLES:]}
     facts = (item for item in answer.facts if id(item) not in skipped)
-    found: list[Finding | None] = [_fact(item, answer.entities, stretch) for item in facts]
+    found: list[Finding | None] = [_fact(item, answer.entities, stretch, entailed) for item in facts]
     found += [_style(item, stretch) for item in answer.styles[:_MOST_STYLES]]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
     return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])
@@ -239,27 +245,33 @@ class _Origin:
         return clock.local_date(self.dated.said_at, self.timezone)
 
 
-def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:
+def _fact(
+    item: FactItem, entities: Iterable[EntityItem], stretch: Stretch, entailed: Mapping[Pair, bool]
+) -> Finding | None:
     key, category = kind_of(item)
     by_assistant = category in _FROM_ASSISTANT
     origin = _origin(item, stretch, by_assistant=by_assistant)
     if origin is None:
         return None
-    names = names_of((*stretch.before, *stretch.messages))
-    speaker = (origin.dated.author_name, names.get(origin.dated.author_id or 0, ""))
-    about = subject_of(item.about, *speaker) if origin.by_person else ""
+    name = names_of((*stretch.before, *stretch.messages)).get(origin.dated.author_id or 0, "")
+    about = subject_of(item.about, origin.dated.author_name, name) if origin.by_person else ""
     value = value_of(item.value, origin.today)
     said = [message.text for message in origin.messages]
     if echoes(value, instructions=_PLAIN_INSTRUCTIONS, said=said, known=stretch.known):
         return None
     over = replaced_by(item, stretch.known)
     claim = Claim(key=key, value=item.value, quote=item.quote, of_other=bool(about), replaces=bool(over))
+    pair = None
     if category == "instruction":
         verdict: Verdict = "sure" if _asking(item.value, item.quote, origin, stretch) else "refused"
     if category != "instruction" or (verdict == "refused" and about and not manners_of(item.value)):
         # A rule of a group is no instruction to the bot, but a fact.
         category = "decision" if category == "instruction" else category
-        verdict = _verdict(claim, origin, stretch, by_assistant=by_assistant)
+        said_text = _said(claim, origin, stretch, by_assistant=by_assistant)
+        verdict, is_open = _weighed(claim, said_text, origin)
+        if is_open and origin.by_person:
+            pair = pair_of(claim, said_text, by=name, about=about)
+            verdict = settled(verdict, entailed.get(pair))
     # What the assistant wrote is no guess about anybody: it is as it wrote it, or nothing.
     if verdict == "refused" or (verdict == "unsure" and not origin.by_person):
         return None
@@ -281,6 +293,7 @@ def _fact(item: FactItem, entities: Iterable[EntityItem], stretch: Stretch) -> F
         source_ids=tuple(message.id for message in origin.messages),
         replaces=over if draft.confidence >= SURE else (),
         entities=named_in(f"{about} {value}", entities),
+        pair=pair,
     )
 
 
@@ -303,16 +316,23 @@ def _confidence(given: float, verdict: Verdict) -> float:
     return min(given, _UNSURE) if verdict == "unsure" else given
 
 
-def _verdict(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> Verdict:
+def _said(claim: Claim, origin: _Origin, stretch: Stretch, *, by_assistant: bool) -> SaidText:
     own = [message.text for message in origin.messages if message.author_id is not None or by_assistant]
-    text = "\n".join(map(own_words, own) if claim.key in _OBEYED else own)
     first = next((message for message in origin.messages if message.author_id is not None), None)
-    before = "" if first is None else _before(first, stretch)
-    verdict = judge(claim, SaidText(text=text, before=before))
-    if verdict == "unsure" and origin.by_person and _is_stated(claim, text, origin.today):
-        verdict = "sure"
+    return SaidText(
+        text="\n".join(map(own_words, own) if claim.key in _OBEYED else own),
+        before="" if first is None else _before(first, stretch),
+    )
+
+
+def _weighed(claim: Claim, said: SaidText, origin: _Origin) -> Weighed:
+    weighed = judge(claim, said)
+    unstated = weighed.verdict == "unsure" or weighed.is_open
+    if unstated and origin.by_person and _is_stated(claim, said.text, origin.today):
+        weighed = Weighed("sure")
     # A text that reads like an instruction is kept for its owner to see, and ends nothing.
-    return "unsure" if verdict == "sure" and injection_flags(text) else verdict
+    flagged = weighed.verdict != "refused" and injection_flags(said.text)
+    return Weighed("unsure") if flagged else weighed
 
 
 def _is_stated(claim: Claim, text: str, today: date) -> bool:
@@ -380,7 +400,8 @@ def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Find
     if origin is None:
         return None
     value = value_of(item.value, origin.today)
-    verdict = _verdict(Claim(key="event", value=item.value), origin, stretch, by_assistant=False)
+    claim = Claim(key="event", value=item.value)
+    verdict = _weighed(claim, _said(claim, origin, stretch, by_assistant=False), origin).verdict
     if verdict == "refused" or is_refusal(item.value, [message.text for message in origin.messages]):
         return None
     draft = _draft(

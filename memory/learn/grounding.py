@@ -2,7 +2,8 @@
 
 Invariants: pure. Nothing is looked up and nothing is changed. A verdict is "sure", "unsure" (kept with little
 confidence, shown as unsure, closes nothing) or "refused". A claim with a doubt that it does not repeat, or with
-another number than the message, is never sure.
+another number than the message, is never sure. An open verdict may be asked about (`memory.learn.entailment`); what
+no answer could make sure is not open.
 
 How it works: the clause that a claim rests on is found by shared words and by its quote. Some twenty features of
 claim and clause (words shared, a question, a doubt, a denial, an end or another person that the claim does not mention)
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from languages import listed
 from memory import keys
@@ -59,19 +60,33 @@ class SaidText:
     before: str = ""
 
 
-def judge(claim: Claim, said: SaidText) -> Verdict:
+class Weighed(NamedTuple):
+    """`is_open` is True if another reading of the claim and its words may change the verdict."""
+
+    verdict: Verdict
+    is_open: bool = False
+
+
+def judge(claim: Claim, said: SaidText) -> Weighed:
     found = features(claim, said)
     if found["misquoted"] and not found["words shared"]:
-        return "refused"
+        return Weighed("refused")
     if _is_of_clock(claim.value.strip(), said.text[:_READ]) or _is_no_name(claim, said.text[:_READ]):
-        return "refused"
+        return Weighed("refused")
     likely = likelihood(found, WEIGHTS)
     # Words that the assistant alone has used were said by nobody.
     if likely < REFUSED_BELOW or (found["suggested"] and not found["words shared"]):
-        return "refused"
+        return Weighed("refused")
     undoubted = not any(found[name] for name in _DOUBTS)
     plain = undoubted and ((claim.replaces and found["words shared"] > 0) or _is_literal(claim, said, found))
-    return "sure" if (likely >= SURE_FROM and not is_doubtful(found)) or plain else "unsure"
+    if (likely >= SURE_FROM and not is_doubtful(found)) or plain:
+        return Weighed("sure", likely < CARRIED_FROM)
+    floored = any(found[name] for name in _FLOOR) or _is_question(bearing(claim, said.text[:_READ])[1])
+    return Weighed("unsure", found["words shared"] > 0 and not floored)
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.endswith(("?", "？"))
 
 
 def _is_of_clock(value: str, message: str) -> bool:
@@ -89,7 +104,7 @@ def _is_no_name(claim: Claim, message: str) -> bool:
 
 def _is_literal(claim: Claim, said: SaidText, found: Mapping[str, float]) -> bool:
     """Returns whether a clause about the speaker says all content words of the claim: several, or one and its key."""
-    clause, _ = _bearing(claim, said.text[:_READ])
+    clause, _ = bearing(claim, said.text[:_READ])
     wanted, there = telling(claim.value), telling(clause)
     if not wanted or not wanted <= there or found["ended"] or found["denied"] or claim.of_other:
         return False
@@ -120,17 +135,17 @@ def features(claim: Claim, said: SaidText) -> dict[str, float]:
     wanted, held, asked = telling(claim.value), telling(message), telling(before)
     if _opens("affirms", message) and any(sign in before for sign in "?？"):
         held |= asked  # a yes confirms what was asked
-    clause, sentence = _bearing(claim, message)
-    bearing, key = telling(clause), keys.vocabulary_key(claim.key)
+    clause, sentence = bearing(claim, message)
+    there, key = telling(clause), keys.vocabulary_key(claim.key)
     labels = keys.category_of(key) not in (None, "plan", "relation", "decision")
     of_other = claim.of_other or _is_of_other(claim.key, message)
     suggested = wanted & asked - held
     found: dict[str, bool | float] = {
         "nothing shared": not wanted & held and not _is_translated(claim.value, message),
         "words shared": min(len(wanted & held), _LONG),
-        "said of the clause": len((wanted | telling(key)) & bearing) / max(1, len(bearing)),
+        "said of the clause": len((wanted | telling(key)) & there) / max(1, len(there)),
         "labels": labels,
-        "asks": sentence.endswith(("?", "？")) or shows("asks", sentence),
+        "asks": _is_question(sentence) or shows("asks", sentence) or _opens("asks_first", sentence),
         "quotes": bool(_QUOTES.search(message)) and not wanted & telling(_QUOTES.sub(" ", message)),
         "of another kept": of_other and shows("kin", message),
         "of nobody": of_other and not shows("kin", message),
@@ -182,7 +197,8 @@ def _is_of_other(key: str, message: str) -> bool:
     return shows("kin", first) or (bool(rest) and first in fold(message).split())
 
 
-def _bearing(claim: Claim, message: str) -> tuple[str, str]:
+def bearing(claim: Claim, message: str) -> tuple[str, str]:
+    """Returns the clause that a claim rests on, and its sentence."""
     wanted = telling(claim.value)
     best, place = -1, (message, message)
     for sentence in sentences.parts(message)[:_MOST_SENTENCES]:
@@ -219,6 +235,8 @@ _LETTERS: Final = re.compile(r"\w")
 _JOINT: Final = re.compile(r"[,;:、，；：—–]\s*|\s(?=(?:but|so|because|aber|weil|pero|porque|mais|parce)\s)")
 #: The features any of which keeps a claim from replacing a fact that a model calls over, unless all of them are sure.
 _DOUBTS: Final = ("hedged", "numbers missing", "asks", "unreal", "quotes", "suggested", "of nobody", "misquoted")
+#: Those below which no other reading lifts a claim.
+_FLOOR: Final = ("hedged", "numbers missing", "unreal", "quotes", "suggested", "misquoted")
 _QUOTES: Final = re.compile(r"[\"“„«]([^\"”“»]{2,400})[\"”“»]|「([^」]{2,400})」|『([^』]{2,400})』")
 #: The weights of the features and the shares of likelihood, fitted on 320 claims about 150 messages in six languages.
 WEIGHTS: Final[Mapping[str, float]] = {
@@ -246,3 +264,5 @@ WEIGHTS: Final[Mapping[str, float]] = {
 }
 SURE_FROM: Final = 0.74
 REFUSED_BELOW: Final = 0.14
+#: The likelihood from which nobody is asked about a claim.
+CARRIED_FROM: Final = 0.95

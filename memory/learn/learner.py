@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, KeysView, Sequence
+from collections.abc import Callable, Collection, Iterable, KeysView, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,10 +23,11 @@ import structlog
 
 from memory import keys
 from memory.errors import MemoryFault, StorageError, StoreBusy, StoreDamaged, meets_everybody
-from memory.learn import extract, extractions, keep
+from memory.learn import entailment, extract, extractions, keep
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable, read_answer
 from memory.learn.ask import Stretch, ask, fitting, instructions_for, shortened
+from memory.learn.entailment import Pair
 from memory.learn.extract import Finding
 from memory.learn.extractions import Unread, Work
 from memory.learn.model import (
@@ -342,9 +343,12 @@ class Learner:
                 log.info("learn.cut", work=work.id, items=len(found.facts))
             # Weighing takes long enough to be done before the transaction, and beside the event loop.
             findings = await asyncio.to_thread(extract.findings, found, stretch)
+            second, entailed = await self._asked_again(work, agent_id, model, findings, unbooked=answer)
+            if entailed:
+                findings = await asyncio.to_thread(extract.findings, found, stretch, entailed)
             return await self._write(
                 work.session_id,
-                lambda tx: self._keep(tx, work, stretch, findings, answer, cut=found.cut),
+                lambda tx: self._keep(tx, work, stretch, findings, (answer, *second), cut=found.cut),
                 lambda reader: stretch.scopes.values(),
             )
 
@@ -411,6 +415,37 @@ class Learner:
             else:
                 return work, stretch, answer
         return work, None, None
+
+    async def _asked_again(
+        self, work: Work, agent_id: int, model: BackgroundModel, findings: Sequence[Finding], *, unbooked: ModelAnswer
+    ) -> tuple[list[ModelAnswer], Mapping[Pair, bool]]:
+        """Asks a model whether messages say what is open among the findings; without an answer they stay as they are.
+
+        Returns the answer to be booked, if there is one, and the verdicts. `unbooked` is the answer with the claims.
+        """
+        may = await self._database.read(lambda reader: extractions.readable(reader, work))
+        pairs = [one.pair for one in findings if one.pair is not None and may.issuperset(one.source_ids)]
+        question = entailment.ask(pairs, model.room)
+        if question is None:
+            return [], {}
+        request, shown = question
+        answers: list[ModelAnswer] = []
+        try:
+            async with self._reading:
+                answers.append(
+                    await model.ask(
+                        request,
+                        self._database,
+                        agent_id=agent_id,
+                        timezone=self._agents.timezone(agent_id),
+                        now=self._now(),
+                        unbooked=unbooked.spent,
+                    )
+                )
+            return answers, entailment.read(answers[0].text, shown)
+        except (BudgetSpent, ModelFailed, TimeoutError, Unreadable) as exc:
+            log.info("learn.unchecked", work=work.id, claims=len(pairs), error=str(exc))
+            return answers, {}
 
     def _owner(self, reader: Reader, work: Work) -> int:
         session = _session(reader, work)
@@ -485,7 +520,7 @@ class Learner:
         work: Work,
         stretch: Stretch,
         findings: Iterable[Finding],
-        answer: ModelAnswer,
+        answers: Iterable[ModelAnswer],
         *,
         cut: bool,
     ) -> int:
@@ -513,7 +548,8 @@ class Learner:
                 new_id=self._new_id,
             )
             found += memory_id is not None
-        self._book(tx, work, answer)
+        for answer in answers:
+            self._book(tx, work, answer)
         ids = sorted(may) if cut else []
         if len(ids) > 1:
             extractions.split(tx, work, last_id=ids[len(ids) // 2 - 1], next_id=ids[len(ids) // 2])

@@ -91,15 +91,23 @@ class BackgroundModel:
     seconds: float = 90.0
 
     async def ask(
-        self, request: ModelRequest, database: Database, *, agent_id: int, timezone: str, now: int
+        self,
+        request: ModelRequest,
+        database: Database,
+        *,
+        agent_id: int,
+        timezone: str,
+        now: int,
+        unbooked: Spent | None = None,
     ) -> ModelAnswer:
-        """Returns the model's answer. The caller books its cost.
+        """Returns the model's answer. The caller books its cost. `unbooked` is what the same work has cost so far.
 
         Raises `BudgetSpent`, `ModelFailed` and `TimeoutError`.
         """
         if self.tokens_per_day is not None:
             today, tomorrow = clock.day_bounds(now, timezone)
             tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
+            tokens += 0 if unbooked is None else unbooked.input_tokens + unbooked.output_tokens
             if tokens >= self.tokens_per_day:
                 raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)
         async with asyncio.timeout(self.seconds):

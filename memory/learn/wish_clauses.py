@@ -76,6 +76,15 @@ class Clause:
         text, turn = self.segments[-1]
         return turn == "denied" or bool(denials(text))
 
+    def cores(self) -> Iterator[ClauseContents]:
+        """Yields what the clause says, and what it says without a thing that is set beside it at its end."""
+        yield self.read()
+        (text, turn), *before = reversed(self.segments)
+        if before and turn == "wanted" and role_of(text) == "thing" and not has("ors", " ".join(s for s, _ in before)):
+            core = Clause(self.role, self.segments[:-1]).read()
+            if core.names_more:  # "I'd like a short, easy recipe" says nothing before its end
+                yield core
+
     def read(self) -> ClauseContents:
         text = " ".join(segment for segment, _ in self.segments)
         others, pieces = other_words(text)

@@ -132,10 +132,13 @@ def passes_on(sentence: str, place: int | None = None) -> bool:
     if any(not begins("to_me", plain[match.end() :].lstrip(" -")) for match in listing("tells").finditer(plain)):
         return True
     head, colon, _ = plain.partition(":")
-    heeds = has("heeds", head)
-    announces = is_empty(listing("heeds").sub(" ", head)) and (heeds or role_of(head) != "asks")
     behind = place is None or place > len(head) or not names_manner(head)
-    return bool(colon) and ((behind and not announces) or (has("writes", head) and not heeds))
+    return bool(colon) and ((behind and not _announces(head)) or (has("writes", head) and not has("heeds", head)))
+
+
+def _announces(head: str) -> bool:
+    """Returns whether what stands before a colon only says that a wish follows: "one request", "new rule for us"."""
+    return is_empty(listing("heeds").sub(" ", head)) and (has("heeds", head) or role_of(head) != "asks")
 
 
 def _with_opposites(names: Iterable[str]) -> frozenset[str]:
@@ -185,16 +188,20 @@ def _own_sentences(text: str) -> list[str]:
 
 
 def _wish(text: str, plain: str) -> _Wish | None:
-    if not (has("talk", plain) or names_manner(plain)) or has("unreal", plain) or has("vague", plain):
+    is_about_talk = (
+        has("talk", plain) or names_manner(plain) or (has("please", plain) and _lasts(plain, standing=False))
+    )
+    if not is_about_talk or has("unreal", plain) or has("vague", plain):
         return None
     place = _asked_at(plain)
     if place is None or passes_on(plain, place) or not _is_own(plain, place):
         return None
     if (has("once", plain) or has("tasks", plain)) and not _lasts(plain, standing=False):
         return None
-    parts = clauses_of(plain)
+    head, colon, rest = plain.partition(":")
+    parts = clauses_of(rest if colon and _announces(head) else plain)
     asking = tuple(clause for clause in parts if clause.role == "asks") or tuple(parts)
-    return _Wish(text, plain, asking, tuple(clause.read() for clause in asking))
+    return _Wish(text, plain, asking, tuple(core for clause in asking for core in clause.cores()))
 
 
 def _is_plain(clause: Clause, plain: str) -> bool:
@@ -357,6 +364,9 @@ def _holds(asked: Sequence[ClauseContents], wanted: ClauseContents) -> bool:
     if any((name, FLIPPED.get(turn)) in given for name, turn in wanted.mentions if name != "naming"):
         return False  # it says both
     given |= {(OPPOSITES[name], FLIPPED[turn]) for name, turn in given if name in OPPOSITES and turn in FLIPPED}
+    # "When you correct my English, keep to British spelling" is one wish; one for English alone names no deed.
+    if wanted.words and wanted.mentions & given:
+        given |= {(name, "wanted") for name, turn in given if turn == "limit"}
     if not (
         wanted.mentions <= given
         and all(any(word in part.telling for part in parts) for word in wanted.words)

@@ -57,8 +57,6 @@ class KeyHolder:
 
 
 class Keyring:
-    """The keys of the person who asks, inside one transaction."""
-
     def __init__(self, tx: Transaction, context: Context, *, now: int) -> None:
         self._tx = tx
         self._context = context

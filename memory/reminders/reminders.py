@@ -48,15 +48,6 @@ _BACK: Final = (timedelta(hours=2), timedelta(days=1), timedelta(days=8), timede
 
 #: The frequencies of rules that name days, at an hour.
 _BY_DAYS: Final = frozenset({"DAILY", "WEEKLY", "MONTHLY", "YEARLY"})
-#: The beginning of a request, for words after a command that need not say it.
-_ASKING: Final = {
-    "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
-    "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
-}  # fmt: skip
-#: The words that go on after the command, and the beginning that they get: "/remind me to call mum".
-_ASKING_ON: Final = {
-    "en": ("me ", "remind {}"), "zh": ("我", "提醒{}"), "de": ("mich ", "erinnere {}"), "fr": ("moi ", "rappelle-{}"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +85,7 @@ class Reminders:
         now, (exact, _, rest) = self._local(context), text.partition(" ")
         if (at := self.at(context, exact)) is not None:
             return replace(at, what=rest.strip())
-        read = phrases.read(text, language=language, now=now)
-        for code in (language, "en"):
-            begun, asking = _ASKING_ON.get(code, _ASKING_ON["en"])
-            asking = asking if text.casefold().startswith(begun) else _ASKING.get(code, _ASKING["en"])
-            read = read or phrases.read(asking.format(text), language=language, now=now)
-        return read or Unclear(what=text, reason="none")
+        return phrases.read_bare(text, language=language, now=now)
 
     def several(self, context: Context, text: str, *, language: str) -> list[Reading]:
         return phrases.several(text, language=language, now=self._local(context))
@@ -135,7 +121,7 @@ class Reminders:
         repeated reminder goes on as it did, at the new hour.
         """
         parts = dict(part.partition("=")[::2] for part in reminder.rule.removeprefix(rules.RRULE).split(";"))
-        several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "")
+        several = "," in parts.get("BYHOUR", "") + parts.get("BYMINUTE", "") or "\n" in reminder.rule
         whole = reading.day_given and reading.month_given and reading.hour_given
         if reading.rule or several or reminder.next_at is None or whole:
             return due_of(reading)

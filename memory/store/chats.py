@@ -379,13 +379,11 @@ _TASK_STAYS: Final = "?3 is null or (active_task is not null and task_found = 0)
 
 
 def put(tx: Transaction, session_id: int, **values: Value) -> None:
-    """Sets columns of a session by their names."""
     marks = ", ".join(f"{name} = ?" for name in values)
     tx.run(f"update sessions set {marks} where id = ?", (*values.values(), session_id))
 
 
 def put_chat(tx: Transaction, chat_id: int, **values: Value) -> None:
-    """Sets columns of a chat by their names."""
     marks = ", ".join(f"{name} = ?" for name in values)
     tx.run(f"update chats set {marks} where id = ?", (*values.values(), chat_id))
 

@@ -68,8 +68,6 @@ class Row(Protocol):
 
 
 class Reader(Protocol):
-    """A connection inside a read or write transaction."""
-
     @property
     def seal(self) -> Seal:
         """The seal of forgotten statements. It exists only if the store was opened for use, not only to be read."""
@@ -140,8 +138,6 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """The writer inside its transaction."""
-
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None: ...
 
     def run_each(self, sql: str, rows: Sequence[Sequence[Parameter]]) -> None: ...

@@ -50,8 +50,6 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """The memories and messages that meet filters, by id."""
-
     memory_ids: frozenset[int]
     message_ids: frozenset[int]
 

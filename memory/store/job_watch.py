@@ -62,7 +62,6 @@ def triggers(refused: Callable[[str], str], passed_over: Callable[[str], str]) -
 
 
 def rows(reader: Reader, row_ids: Collection[int]) -> list[Row]:
-    """Returns these memories as rows of id, kind, key and `COLUMNS`."""
     columns = ", ".join(("id", "kind", "key", *COLUMNS))
     return reader.all(
         f"select {columns} from memories where id in (select value from json_each(?)) order by id", (row_ids,)

@@ -39,7 +39,34 @@ LIVE: Final = "m.superseded_by is null and m.archived_at is null and m.valid_unt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Draft:
+    """A memory about to be written. `agent_id` is set if it stays with one agent."""
+
+    kind: Kind
+    owner_id: int
+    category: str
+    key: str
+    value: str
+    importance: int
+    confidence: float
+    origin: Origin
+    learned_at: int
+    local_date: str
+    author_id: int | None = None
+    subject_id: int | None = None
+    subject: str = ""
+    agent_id: int | None = None
+    topic: str = ""
+    tags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    valid_from: int | None = None
+    valid_until: int | None = None
+    superseded_by: int | None = None
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(Draft):
     """A memory. Times are milliseconds UTC; `local_date` is the person's date when it was said.
 
     `subject_name` is the platform's name of the person it is about; `flags` are the guard's findings in the value.
@@ -47,34 +74,14 @@ class Memory:
 
     id: int
     short_id: str
-    kind: Kind
-    owner_id: int
-    author_id: int | None
-    subject_id: int | None
     subject_name: str | None
-    subject: str
-    agent_id: int | None
-    category: str
-    topic: str
-    key: str
-    value: str
-    flags: tuple[str, ...]
-    importance: int
-    confidence: float
     strength: float
-    origin: Origin
-    learned_at: int
-    local_date: str
     valid_from: int
-    valid_until: int | None
-    superseded_by: int | None
     access_count: int
     reinforced_count: int
     last_reinforced_at: int
     pinned: bool
-    confirmed: bool
     archived_at: int | None
-    tags: tuple[str, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -107,33 +114,6 @@ class Held:
     since: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A memory about to be written. `agent_id` is set if it stays with one agent."""
-
-    kind: Kind
-    owner_id: int
-    category: str
-    key: str
-    value: str
-    importance: int
-    confidence: float
-    origin: Origin
-    learned_at: int
-    local_date: str
-    author_id: int | None = None
-    subject_id: int | None = None
-    subject: str = ""
-    agent_id: int | None = None
-    topic: str = ""
-    tags: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    valid_from: int | None = None
-    valid_until: int | None = None
-    superseded_by: int | None = None
-    confirmed: bool = False
-
-
 def draft_of(memory: Memory, **changed: Any) -> Draft:
     kept = {field.name: getattr(memory, field.name) for field in fields(Draft)}
     return Draft(**{**kept, "confirmed": False, "valid_until": None, "superseded_by": None, **changed})
@@ -163,7 +143,6 @@ def insert(tx: Transaction, draft: Draft, *, new_id: Callable[[], str], now: int
 
 
 def tag_list(tags: Iterable[str]) -> str:
-    """Returns the value of the column of tags."""
     return json.dumps(list(dict.fromkeys(tags))[: keys.TAGS_LIMIT], ensure_ascii=False)
 
 

@@ -161,7 +161,6 @@ def containing(reader: Reader, scope: Scope, words: Sequence[str], *, limit: int
 
 @walled
 def said_last(reader: Reader, scope: Scope, *, limit: int) -> list[Message]:
-    """Returns the latest messages of the scope's speaker, newest first."""
     within = scope.owned("m")
     # One by one, so that the index of authors gives the latest: of several together, all messages would be sorted.
     rows = [

@@ -200,7 +200,6 @@ def _of_both_sides(tx: Transaction, leaves: Mapping[int, bool]) -> list[int]:
 
 
 def put(tx: Transaction, person_id: int, **settings: Value) -> None:
-    """Sets settings of a person, by the columns' names."""
     marks = ", ".join(f"{name} = ?" for name in settings)
     tx.run(f"update people set {marks} where id = ?", (*settings.values(), person_id))
 

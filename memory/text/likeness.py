@@ -232,8 +232,6 @@ _SHORTENED = {"ca": "can", "wo": "will", "sha": "shall"}
 
 
 class _Telling:
-    """A collector of the terms of a text, which it reads from beginning to end."""
-
     def __init__(self) -> None:
         self.items: list[Term] = []
         self._denials = self._reach = 0

@@ -85,7 +85,6 @@ def _run(said: Sequence[str], names: frozenset[str]) -> frozenset[str]:
 
 
 def kinds_of(text: str) -> frozenset[str]:
-    """Returns the kinds of things that a text speaks of."""
     plain = fold(text)
     return frozenset(kind for kind, words in _kinds().items() if words.search(plain))
 

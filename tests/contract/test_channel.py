@@ -32,9 +32,9 @@ from channels.base import (
     Place,
     Suggestion,
     TooLarge,
+    carrying,
     rows,
 )
-from channels.carried import carrying
 from channels.console import ConsoleChannel, Streams
 from channels.discord import DiscordChannel
 from channels.supervision import Pace

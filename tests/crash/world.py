@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from tests.kit.paced import keep
 from tests.kit.patience import SECONDS, limit, until
 from tests.platforms.client import PlatformControl

@@ -11,6 +11,7 @@ from agents.llm import ModelUnavailable
 from channels.base import ChannelUnavailable
 from tests.kit.bench import Desk, Phone
 from tests.kit.fakes import Clock, ScriptedModel, calls
+from tests.kit.talk import received
 
 
 @pytest.fixture
@@ -81,11 +82,7 @@ async def test_a_turn_that_broke_off_while_it_was_answered_anew_is_taken_up(tmp_
         await desk.say("Count")
         memory = desk.memory
         command = desk.inbound("/retry")
-        inbox_id = await memory.mailbox.receive(
-            platform="console", bot_id="local", update_key="r1", session_key=command.place.session_key,
-            payload=command.to_json(),
-        )  # fmt: skip
-        assert inbox_id is not None
+        inbox_id = await received(memory, command.place.session_key, command.to_json())
         assert await memory.turns.again(await desk.context("ada"), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(command.place)
@@ -250,11 +247,7 @@ async def test_a_pressed_try_again_that_broke_off_is_taken_up(tmp_path: Path, cl
         (button,) = desk.screen.sent[-1].buttons
         memory = desk.memory
         pressed = desk.press(button.data)
-        inbox_id = await memory.mailbox.receive(
-            platform="console", bot_id="local", update_key="p1", session_key=pressed.place.session_key,
-            payload=pressed.to_json(),
-        )  # fmt: skip
-        assert inbox_id is not None
+        inbox_id = await received(memory, pressed.place.session_key, pressed.to_json())
         assert await memory.turns.again(await desk.context("ada"), inbox_id) is not None
     async with desk.running() as router:
         await router.settled(pressed.place)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 from aiohttp import web
 
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from tests.kit.patience import limit, until
 from tests.kit.served import ADA, ANN, SELDOM, TELEGRAM_TOKEN, Clock, Served, spawned
 from tests.platforms import chat_model

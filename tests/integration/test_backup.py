@@ -37,6 +37,7 @@ from memory.transfer.formats import remora
 from memory.transfer.homes import Owner
 from memory.transfer.restore import Restored
 from tests.kit.fakes import DAY, Clock
+from tests.kit.forgetting import carried_out
 from tests.kit.stores import DRIVERS, counting, link, opened, rows, unlink
 from tests.kit.talk import act, facts, group, private, received, say, teach
 
@@ -54,10 +55,7 @@ async def told(memory: Service, text: str, clock: Clock, *, answer: str = "ok", 
 async def forget(memory: Service, context: Context, words: str, clock: Clock) -> Receipt:
     preview = await memory.forgetting.preview(context, words)
     assert preview is not None and not preview.is_empty
-    inbox_id = await received(memory, context.session.key)
-    receipt = await memory.forgetting.forget(context, inbox_id, None, preview.selection, "words")
-    assert receipt is not None
-    await memory.requests.answer(context, inbox_id, lambda edits: [Part(text="gone")])
+    receipt = await carried_out(memory, context, preview.selection)
     clock.move(minutes=1)
     return receipt
 
@@ -84,24 +82,24 @@ def count(path: Path, sql: str) -> int:
 
 async def test_a_backup_made_while_others_write_holds_one_moment(memory: Service, tmp_path: Path) -> None:
     """A copy of half a transaction would be worse than none."""
-    fill = "x" * 2_000
+    fill = "x" * 12_000
 
     def pair(tx: Transaction, number: int) -> None:
         tx.run("insert into store_settings values (?, ?)", (f"left{number}", fill))
         tx.run("insert into store_settings values (?, ?)", (f"right{number}", fill))
 
-    for number in range(3_000):
+    for number in range(500):
         await memory.database.write(lambda tx, number=number: pair(tx, number))  # type: ignore[misc]
     making = asyncio.create_task(memory.backups.make())
     written = 0
     while not making.done():
-        await memory.database.write(lambda tx: pair(tx, 3_000 + written))  # noqa: B023 - awaited at once
+        await memory.database.write(lambda tx: pair(tx, 500 + written))  # noqa: B023 - awaited at once
         written += 1
     made = await making
     assert written > 1
     left = count(made.path, "select count(*) from store_settings where name like 'left%'")
     assert left == count(made.path, "select count(*) from store_settings where name like 'right%'")
-    assert 3_000 <= left <= 3_000 + written
+    assert 500 <= left <= 500 + written
     assert count(made.path, "select count(*) from migrations") > 0
     assert files(tmp_path / "backups") == [made.name]
 
@@ -292,8 +290,7 @@ async def test_what_was_erased_wherever_it_stood_stays_erased(tmp_path: Path, cl
         await memory.database.write(act)
         made = await memory.backups.make()
         clock.move(minutes=1)
-        asked = await received(memory, place[0].session_key)
-        await memory.forgetting.forget(ada, asked, None, Selection(what="me"), "words")
+        await carried_out(memory, ada, Selection(what="me"))
     if replaced == "gone":
         path.unlink()
     assert b"quokka" in made.path.read_bytes().lower()

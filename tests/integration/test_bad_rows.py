@@ -11,7 +11,7 @@ import pytest
 
 from agents.spec import AgentSpec, StandingSpec
 from channels.base import NotTaken, Place
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.ops.health import Report
 from gateway.ops.stalls import Stalls
 from gateway.ops.standing import standing

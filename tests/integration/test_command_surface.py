@@ -22,7 +22,7 @@ from memory.context import Context
 from memory.mailbox.outbox import OutboxRow, Part
 from memory.service import Service
 from tests.kit.fakes import Clock, ScriptedModel
-from tests.kit.talk import group, private
+from tests.kit.talk import group, private, received
 
 numbers = count(1)
 ENGLISH = Texts("en")
@@ -395,10 +395,7 @@ async def test_an_answer_leaves_a_message_in_which_more_is_said(memory: Service,
     await remember(memory, ada, "I like tea")
     tea = (await memory.browse.memories(ada, limit=1))[0]
     asked: list[Button] = []
-    number = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="asks", session_key=ada.session.key, payload="{}"
-    )
-    assert number is not None
+    number = await received(memory, ada.session.key)
 
     def ask(edits: Edits) -> list[Part]:
         question = edits.ask(FORGET, {"memory": tea.id}, choices=("yes", "no"), preset="yes")

@@ -15,8 +15,8 @@ from gateway.pipeline.policy import Rules
 from memory.chat.doubts import FactDoubt
 from memory.context import Context
 from memory.errors import NotCurrent
-from memory.jobs import comparisons
-from memory.jobs.comparisons import FactPair
+from memory.jobs import compare
+from memory.jobs.compare import FactPair
 from memory.jobs.runner import TABLE, Jobs
 from memory.learn import keep
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelRequest, RequestRefused
@@ -379,7 +379,7 @@ async def test_the_question_comes_after_an_answer_and_is_answered_by_word_number
         first, second = [row for (row,) in await world.rows("select id from memories where kind = 'fact' order by id")]
 
         def doubted(tx: Transaction) -> None:
-            comparisons.keep(tx, FactPair(older=first, newer=second), "doubt", now=world.clock())
+            compare.keep_comparison(tx, FactPair(older=first, newer=second), "doubt", now=world.clock())
 
         await world.memory.database.write(doubted)
         heard = await world.hear(world.inbound("hello", author="7"))

@@ -24,7 +24,7 @@ from memory.store.memories import Memory
 from tests.kit import stores
 from tests.kit.fakes import Clock
 from tests.kit.forgetting import carried_out, forgotten, forgotten_alone, traces
-from tests.kit.minds import answered
+from tests.kit.minds import answered, is_second
 from tests.kit.stores import planted, profile_of, remembered, rows, wrote
 from tests.kit.talk import act, exchange, group, private, say, teach
 
@@ -54,6 +54,8 @@ class Nightly:
         self.lasting[words] = {"category": "preference", "key": key, "value": value, **more}
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        if is_second(request):
+            return self.told({})
         if "\nEVENTS:" not in request.material:
             return self.told(extracted(request))
         self.asked.append(request)

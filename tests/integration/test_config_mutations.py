@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from gateway.cli.exits import EX_CONFIG
+from gateway.cli.start import EX_CONFIG
 from gateway.config.loading import Config, ConfigError, load
 from gateway.config.strict_yaml import MAX_BYTES, Document, KeyPath, parse
 

@@ -302,15 +302,6 @@ async def test_nobody_is_gone_through_of_whom_nothing_is_learned(memory: Service
     assert (await night(work, "2026-11-22")).counts == {"read": 1, "names": 1}
 
 
-async def test_a_preview_writes_nothing(memory: Service, ada: Context, clock: Clock) -> None:
-    """The new links are rolled back, and tonight's share is untouched."""
-    await planted(memory, ada, "works for Siemens")
-    work = jobs(memory, clock, trained=Trained())
-    assert [change.memory.value for change in await work.preview(ada, "enrich")] == ["works for Siemens"]
-    assert not await links(memory) and await unread(memory) == 1
-    assert (await night(work)).counts == {"read": 1, "names": 1}
-
-
 @pytest.mark.sqlite("reads its plan of a query")
 async def test_the_newest_are_found_without_sorting_all_there_are(memory: Service) -> None:
     """The rows that wait may be a million, and the night asks for them once for each owner."""

@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from tests.kit import stalls
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Served, spawned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +16,11 @@ from structlog.testing import capture_logs
 from agents.budget import count_tokens
 from memory.chat.turns import Turn
 from memory.errors import StoreBusy
-from memory.learn import extractions
+from memory.learn import entailment, extractions
 from memory.learn.agents import AgentMemory
+from memory.learn.entailment import SAID, UNSAID, Pair
 from memory.learn.learner import Learner, Triggers
-from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong
+from memory.learn.model import BackgroundModel, ModelFailed, ModelRequest, RequestRefused, RequestTooLong, ample
 from memory.service import Service
 from memory.store import people
 from memory.store.database import Keys, Reader, Transaction, of_lane, of_owner
@@ -103,7 +104,7 @@ async def test_what_a_model_finds_is_kept_with_its_source_and_its_cost(memory: S
     assert [source.message_id for source in shown.sources] == [turn.said[0].id]
     about = await memory.browse.entity(turn.context, "nina simone")
     assert about is not None and about.entity.type == "person" and [m.id for m in about.memories] == [liked.id]
-    assert await spent_by(memory, turn) == (100, 1)
+    assert await spent_by(memory, turn) == (200, 2), "with the question whether it was said"
 
 
 async def test_the_model_sees_what_is_new_what_came_before_and_what_is_known(memory: Service, clock: Clock) -> None:
@@ -689,3 +690,123 @@ async def test_a_single_message_whose_reading_was_cut_off_is_read_once_more(memo
     assert await facts(memory, turn.context) == [("likes", "chess"), ("likes", "jazz")]
     assert [row["value"] for row in lines(model.asked[1], "KNOWN FACTS")] == ["jazz"]
     assert await standing(memory) == (0, 0)
+
+
+# The second question: whether people's words say what a model has claimed of them -----------------------------------
+
+MEALS = "my flatmate Jonas is vegan, so we cook without eggs. Flying is what I hate most, trains are fine."
+#: By features alone the first is sure, the others are not.
+MEAL_CLAIMS = [
+    {"key": "friend", "value": "flatmate Jonas is vegan", "category": "relation", "about": "self"},
+    {"key": "dislikes", "value": "flying", "category": "preference", "about": "self"},
+    {"key": "allergy", "value": "eggs", "category": "health", "about": "self"},
+]
+MEALS_WEIGHED = {"flatmate Jonas is vegan": False, "flying": True, "eggs": True}
+
+
+def verdicts_on(request: ModelRequest, verdicts: Mapping[str, str], *, unsaid: str = "no", said: str = "yes") -> str:
+    """An answer that gives these verdicts by values, and to the pairs with known answers the others."""
+    known = {SAID.claim: said, UNSAID.claim: unsaid}
+    rows = lines(request, "PAIRS:")
+    given = [known.get(row["claim"]) or verdicts[row["claim"].partition(": ")[2]] for row in rows]
+    return json.dumps({"verdicts": [{"n": row["n"], "said": one} for row, one in zip(rows, given, strict=True)]})
+
+
+async def kept_after(
+    memory: Service, clock: Clock, checks: Answer, text: str = MEALS, **options: Any
+) -> dict[str, bool]:
+    """Returns by value whether a claim is kept as unsure, once the model that claims it has been asked again."""
+    model = Model({"facts": [{**claim, "messages": [1]} for claim in MEAL_CLAIMS]}, checks=checks)
+    turn = await say(memory, private("ada"), text, clock=clock)
+    await read(learner(memory, clock, model, **options), turn)
+    rows = await memory.browse.memories(turn.context, limit=10)
+    assert await standing(memory) == (0, 0)
+    return {one.value: one.unsure for one in rows}
+
+
+async def test_a_yes_makes_a_claim_sure_and_a_no_takes_a_step_from_it(memory: Service, clock: Clock) -> None:
+    async def answers(request: ModelRequest) -> str:
+        assert request.schema is not None and all(row["text"] == MEALS for row in lines(request, "PAIRS:")[:1])
+        return verdicts_on(request, {"flatmate Jonas is vegan": "no", "flying": "yes", "eggs": "no"})
+
+    assert await kept_after(memory, clock, answers) == {"flatmate Jonas is vegan": True, "flying": False}
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        RequestRefused("no"),
+        RequestTooLong("too long"),
+        ModelFailed("away"),
+        TimeoutError(),
+        "Happy to help!",
+        {"verdicts": "all fine"},
+        {"verdicts": [{"n": n, "said": "yes"} for n in range(1, 6)]},
+        {"verdicts": [{"n": n, "said": "no"} for n in range(1, 6)]},
+        {"verdicts": [{"n": 99, "said": "yes"}, {"n": True, "said": "no"}, {"said": "yes"}, 3]},
+        '{"verdicts": [{"n": 1, "said": "yes"}, {"n": 2, "sa',
+    ],
+)
+async def test_without_a_usable_answer_claims_stay_as_they_were_weighed(
+    memory: Service, clock: Clock, checks: Answer
+) -> None:
+    """Whatever a model says that agrees to everything, denies everything, or says nothing."""
+    assert await kept_after(memory, clock, checks) == MEALS_WEIGHED
+
+
+async def test_a_yes_to_what_no_word_says_or_only_a_doubt_makes_nothing_sure(memory: Service, clock: Clock) -> None:
+    """The features are the floor below any model."""
+
+    async def agrees(request: ModelRequest) -> str:
+        return verdicts_on(request, dict.fromkeys(MEALS_WEIGHED, "yes"))
+
+    found = await kept_after(
+        memory, clock, agrees, "perhaps I hate flying one day, who knows; if I were vegan, no eggs"
+    )
+    assert found and all(found.values())
+
+
+async def test_both_questions_are_paid_for_and_a_spent_budget_ends_with_the_first(
+    memory: Service, clock: Clock
+) -> None:
+    assert await kept_after(memory, clock, RequestRefused("never asked"), tokens_per_day=50) == MEALS_WEIGHED
+    model = Model({"facts": [{**MEAL_CLAIMS[1], "messages": [1]}]}, {"facts": []}, tokens=1_000)
+    turn = await say(memory, private("bea"), MEALS, clock=clock)
+    await read(learner(memory, clock, model), turn)
+    assert len(model.checked) == 1 and await spent_by(memory, turn) == (2_000, 2)
+
+
+async def test_what_is_forgotten_while_a_model_reads_is_not_shown_again(memory: Service, clock: Clock) -> None:
+    async def meanwhile(request: ModelRequest) -> str:
+        await memory.database.write(lambda tx: tx.run("update messages set learn = 0, recall = 0"))
+        return json.dumps({"facts": [{**claim, "messages": [1]} for claim in MEAL_CLAIMS]})
+
+    model = Model(meanwhile)
+    turn = await say(memory, private("ada"), MEALS, clock=clock)
+    await read(learner(memory, clock, model), turn)
+    assert model.checked == [] and len(model.asked) == 1
+
+
+async def test_what_is_plain_is_not_asked_about(memory: Service, clock: Clock) -> None:
+    model = Model({"facts": [{"key": "likes", "value": "jazz", "category": "preference", "messages": [1]}]})
+    turn = await say(memory, private("ada"), "I like jazz", clock=clock)
+    await read(learner(memory, clock, model), turn)
+    assert model.checked == [] and len(await memory.browse.memories(turn.context, limit=5)) == 1
+
+
+def test_a_question_is_bounded_and_fits_a_small_model() -> None:
+    pairs = [Pair(by="ada", text=f"{n} " + "walks " * 80, claim=f"ada, habit: walk {n}") for n in range(60)]
+    request, shown = entailment.ask(pairs, ample) or pytest.fail("nothing was asked")
+    assert len(shown) == 26 and len(set(shown)) == 26 and len(request.material) < 16_000
+    small = entailment.ask(pairs, lambda instructions, answer: 600)
+    assert small is not None and 2 < len(small[1]) < 6 and {SAID, UNSAID} < set(small[1])
+    assert entailment.ask(pairs, lambda instructions, answer: 100) is None and entailment.ask([], ample) is None
+
+
+async def test_of_a_long_message_the_part_is_shown_that_a_claim_rests_on(memory: Service, clock: Clock) -> None:
+    model = Model({"facts": [{**MEAL_CLAIMS[1], "messages": [1]}]})
+    text = "We walked on. " * 60 + "Flying is what I hate most. " + "It rained. " * 100
+    turn = await say(memory, private("ada"), text, clock=clock)
+    await read(learner(memory, clock, model), turn)
+    (row, *_) = [row for row in lines(model.checked[0], "PAIRS:") if "flying" in row["claim"]]
+    assert "Flying is what I hate most." in row["text"] and len(row["text"]) == 500

@@ -41,6 +41,22 @@ async def test_a_name_takes_the_reminders_along(
         assert name not in " ".join(left).lower()
 
 
+@pytest.mark.parametrize(
+    ("told", "request_for"),
+    [
+        ("I like tea", "forget what I just said"), ("Ich mag Tee", "vergiss das wieder"),
+        ("J'aime le thé", "oublie ce que je viens de dire"), ("Me gusta el té", "olvida lo que acabo de decir"),
+        ("紅茶が好きです", "さっき言ったことは忘れて"), ("我喜欢茶", "忘掉我刚才说的"),
+    ],
+)  # fmt: skip
+async def test_what_was_just_said_is_offered_to_be_forgotten_in_every_language(told: str, request_for: str) -> None:
+    async with talk() as person:
+        await person.say(told)
+        (short_id,) = await column(person, "select short_id from memories where kind = 'fact'")
+        (asked,) = await person.say(request_for)
+        assert f"/forget {short_id}" in asked and "/undo" in asked
+
+
 async def test_everything_about_something_takes_what_names_it_too() -> None:
     """A message that gives only the name is about it, too."""
     async with talk() as person:

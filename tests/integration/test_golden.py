@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import golden
-from gateway.cli.exits import Unusable
+from gateway.cli.start import Unusable
 from gateway.config.loading import Config, load
 from tests.kit.fakes import NOON, Clock
 from tests.kit.patience import SECONDS

@@ -34,7 +34,7 @@ from tests.kit import stalls
 from tests.kit.fakes import NOON, runtime
 from tests.kit.patience import SECONDS, limit
 from tests.kit.pipeline import pipeline
-from tests.kit.talk import private, remember
+from tests.kit.talk import private, received, remember
 
 ADMIN = {"telegram": Rules(admins=frozenset({"7"}), allow=frozenset({"8"}), groups=frozenset({"-5"}))}
 
@@ -105,46 +105,22 @@ def progress(
         (progress("done"), "done, nothing to do", "完成，没有要做的"),
         (progress("undone"), "done, then undone", "完成后已撤销"),
         (progress("running"), "running, 2 of 5 people and groups done", "运行中，5 个人和群中已处理 2 个"),
-        (
-            progress("running", put_down=True),
-            "paused after 2 of 5 when Remora stopped; it continues at the next start",
-            "Remora 停止时暂停，5 个中已处理 2 个；下次启动后继续",
-        ),
-        (
-            progress("failed", error="model_failed"),
-            "failed after 2 of 5: the model did not answer. Next try: 21 Nov 2026 12:00",
-            "失败，5 个中已处理 2 个：模型没有回答。2026年11月21日 12:00重试",
-        ),
-        (
-            progress("failed", error=Unreadable.code),
-            "failed after 2 of 5: the model's answer could not be used. Next try: 21 Nov 2026 12:00",
-            "失败，5 个中已处理 2 个：模型的回答无法使用。2026年11月21日 12:00重试",
-        ),
-        (
-            progress("failed", error=BROKEN_OFF, attempts=4),
-            (
-                "failed after 2 of 5 and given up: Remora stopped in the middle each time. "
-                "See the log for details. To try again, an admin sends /jobs run compress, "
-                "or you stop the bot and run `remora jobs run compress`."
-            ),
-            (
-                "失败，5 个中已处理 2 个，不再重试：每次运行到一半 Remora 就停止了。"
-                "详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"
-            ),
-        ),
-        (
-            progress("failed", error="KeyError", attempts=4),
-            (
-                "failed after 2 of 5 and given up: KeyError. See the log for details. To try again, an admin sends "
-                "/jobs run compress, or you stop the bot and run `remora jobs run compress`."
-            ),
-            (
-                "失败，5 个中已处理 2 个，不再重试：KeyError。"
-                "详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"
-            ),
-        ),
+        (progress("running", put_down=True), "paused after 2 of 5 when Remora stopped; it continues at the next start",
+         "Remora 停止时暂停，5 个中已处理 2 个；下次启动后继续"),
+        (progress("failed", error="model_failed"),
+         "failed after 2 of 5: the model did not answer. Next try: 21 Nov 2026 12:00",
+         "失败，5 个中已处理 2 个：模型没有回答。2026年11月21日 12:00重试"),
+        (progress("failed", error=Unreadable.code),
+         "failed after 2 of 5: the model's answer could not be used. Next try: 21 Nov 2026 12:00",
+         "失败，5 个中已处理 2 个：模型的回答无法使用。2026年11月21日 12:00重试"),
+        (progress("failed", error=BROKEN_OFF, attempts=4),
+         "failed after 2 of 5 and given up: Remora stopped in the middle each time. See the log for details. To try again, an admin sends /jobs run compress, or you stop the bot and run `remora jobs run compress`.",
+         "失败，5 个中已处理 2 个，不再重试：每次运行到一半 Remora 就停止了。详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"),
+        (progress("failed", error="KeyError", attempts=4),
+         "failed after 2 of 5 and given up: KeyError. See the log for details. To try again, an admin sends /jobs run compress, or you stop the bot and run `remora jobs run compress`.",
+         "失败，5 个中已处理 2 个，不再重试：KeyError。详情见日志。重试：由管理员发送 /jobs run compress，或停止机器人后运行 `remora jobs run compress`。"),
     ],
-)
+)  # fmt: skip
 def test_how_a_run_went_is_told_in_words(one: RunProgress, english: str, chinese: str) -> None:
     """Figures nobody has named yet are shown all the same; what failed for good says what to do."""
     assert outcome(Texts("en"), one) == english
@@ -358,10 +334,7 @@ def test_the_list_makes_no_store_and_brings_none_up_to_date(folder: Path) -> Non
 async def test_a_change_is_told_by_its_mark(memory: Service) -> None:
     """Characters that a terminal would obey are not in it, however they got into a memory."""
     ada = await memory.identities.context(*private("ada"))
-    inbox = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="1", session_key=ada.session.key, payload="{}"
-    )
-    assert inbox is not None
+    inbox = await received(memory, ada.session.key)
 
     def act(edits: Edits) -> Sequence[Part]:
         edits.remember("I like \x1b[31mtea")

@@ -39,7 +39,7 @@ from tests.kit.faults import Faults
 from tests.kit.forgetting import files_of
 from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, opened, profile_of, rows
-from tests.kit.talk import act, facts, found, group, leave_chat, private, say, teach
+from tests.kit.talk import act, facts, found, group, leave_chat, private, received, say, teach
 from tests.kit.ways import faults
 
 #: Every row of every canonical table, by table and rowid or key.
@@ -194,10 +194,7 @@ async def test_what_was_made_of_a_deleted_statement_goes_and_its_other_parents_c
 async def test_a_deleted_message_takes_what_came_beside_it(memory: Service, clock: Clock) -> None:
     """A picture is deleted with its message, and so is what a voice said."""
     where, who = private("ada")
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="a", session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
+    inbox_id = await received(memory, where.session_key)
     voice = Attached(kind="voice", name="voice.ogg", media_type="audio/ogg", size=9, state="spoken", text="I snore.")
     await memory.mailbox.attach(inbox_id, [voice])
     said = Said(
@@ -586,6 +583,7 @@ async def test_no_transaction_erases_more_than_some_rows(memory: Service, clock:
     assert await rows(memory, "select count(*) from messages where text <> ''") == [(0,)]
 
 
+@pytest.mark.campaign
 @pytest.mark.sqlite("copies its file and cuts its commits")
 async def test_killed_at_any_point_it_goes_on_the_next_time(world: World) -> None:
     """The end is the same as without the kill, row by row; only the counts are those of the rest."""

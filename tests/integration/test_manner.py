@@ -15,7 +15,7 @@ from memory.chat.identities import Where, Who
 from memory.chat.window import TurnMaterial
 from memory.context import Context
 from memory.forgetting.choose import Selection
-from memory.jobs.style_updates import StyleUpdates
+from memory.jobs.style import StyleUpdates
 from memory.learn import keep
 from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
@@ -26,7 +26,7 @@ from memory.store.database import Transaction
 from memory.store.memories import Draft, Memory
 from tests.kit import stores
 from tests.kit.fakes import Clock
-from tests.kit.forgetting import forgotten_alone
+from tests.kit.forgetting import carried_out, forgotten_alone
 from tests.kit.minds import Answer, answered, prepared
 from tests.kit.patience import until
 from tests.kit.stores import AGENTS, counting, link, profile_of, unlink
@@ -584,11 +584,7 @@ async def test_what_was_set_goes_with_everything_else(memory: Service, ada: Cont
         selection = Selection(what="range", first=clock() - 60_000, last=clock() + 1)
     else:
         other_there, selection = 0, Selection(what=what)
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="forget", session_key=ada.session.key, payload="{}"
-    )
-    assert inbox_id is not None
-    assert await memory.forgetting.forget(ada, inbox_id, None, selection, "words") is not None
+    await carried_out(memory, ada, selection)
     left = await rows(memory, "select agent_id from memories where kind = 'directive' and valid_until is null")
     assert len(left) == other_there
     assert await manner(memory, ada) is None

@@ -9,7 +9,7 @@ import pytest
 
 from memory.chat.turns import Outcome, Said
 from memory.context import Context
-from memory.errors import Derived, NotCurrent, NotFound, NotYours
+from memory.errors import Derived
 from memory.learn.agents import AgentMemory
 from memory.learn.learner import Triggers
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
@@ -70,28 +70,10 @@ async def test_the_same_thing_said_again_reinforces_one_row(memory: Service, clo
     assert allergy.reinforced_count == 1 and clock.just_now(allergy.last_reinforced_at)
 
 
-async def test_many_likes_stand_side_by_side(memory: Service, clock: Clock) -> None:
-    """Only keys on the closed list replace; a second allergy must not hide the first."""
-    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", "I'm allergic to shellfish", clock=clock)
-    assert await facts(memory, turn.context) == [("allergy", "peanuts"), ("allergy", "shellfish")]
-
-
 async def test_nothing_is_learned_from_what_was_said_off_the_record(memory: Service, clock: Clock) -> None:
     """`learn` is fixed when a message is recorded; later triggers don't change it."""
     turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock, learn=False)
     assert await facts(memory, turn.context) == []
-
-
-async def test_another_person_sees_and_finds_nothing(memory: Service, clock: Clock) -> None:
-    """A fact told in private is never recalled for anybody else, nor in a group."""
-    turn = await teach(memory, private("ada"), "I live in Lisbon", clock=clock)
-    short_id = (await memory.browse.memories(turn.context, limit=1))[0].short_id
-    for place in (private("bob"), group("club", "ada"), group("club", "bob")):
-        context = await memory.identities.context(*place)
-        assert await facts(memory, context) == []
-        assert await found(memory, context, "who lives in Lisbon, where do I live?") == []
-        with pytest.raises(NotFound):
-            await act(memory, context, lambda edits: edits.show(short_id))
 
 
 async def test_agents_of_one_store_share_what_a_person_told(memory: Service, clock: Clock) -> None:
@@ -131,16 +113,6 @@ async def test_a_profile_is_filled_by_facts_and_follows_them(memory: Service, cl
     assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"name": "Ada"}
 
 
-async def test_a_forgotten_memory_is_neither_known_nor_learned_again(memory: Service, clock: Clock) -> None:
-    """`this memory only`: the row goes, its sources are not read again, the words stay."""
-    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
-    allergy = (await memory.browse.memories(turn.context, limit=1))[0]
-    assert (await forgotten_alone(memory, turn.context, allergy.id)).memories == 1
-    await learn(memory, turn)
-    assert await facts(memory, turn.context) == []
-    assert await found(memory, turn.context, "peanuts allergy") == []
-
-
 async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(memory: Service, clock: Clock) -> None:
     """Somebody who removes their new address must not be moved back into the old one."""
     ada = private("ada")
@@ -150,20 +122,6 @@ async def test_forgetting_the_current_version_does_not_bring_an_old_one_back(mem
     home = (await memory.browse.memories(turn.context, limit=1))[0]
     await forgotten_alone(memory, turn.context, home.id)
     assert await facts(memory, turn.context) == []
-
-
-async def test_a_correction_keeps_both_versions(memory: Service, clock: Clock) -> None:
-    """One can still see what was believed, and until when."""
-    turn = await teach(memory, private("ada"), "I'm allergic to peanuts", clock=clock)
-    wrong = (await memory.browse.memories(turn.context, limit=1))[0]
-    clock.move(days=2)
-    _, new = await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "walnuts"))
-    shown = await act(memory, turn.context, lambda edits: edits.show(wrong.short_id))
-    with pytest.raises(NotCurrent):
-        await act(memory, turn.context, lambda edits: edits.correct(wrong.short_id, "almonds"))
-    assert [(m.value, m.valid_until) for m in shown.versions] == [("peanuts", new.valid_from), ("walnuts", None)]
-    assert clock.just_now(new.valid_from)
-    assert new.confirmed and await facts(memory, turn.context) == [("allergy", "walnuts")]
 
 
 async def test_unread_messages_of_an_earlier_run_are_read_by_the_next(tmp_path: Path, clock: Clock) -> None:
@@ -227,10 +185,7 @@ async def test_memories_beyond_the_known_facts_are_recalled_within_the_budget(me
         await act(memory, context, lambda edits: edits.remember(said, key=f"locker-{n}"))  # noqa: B023
     clock.move(days=1)
     where, who = ada
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="q", session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
+    inbox_id = await received(memory, where.session_key)
     asked = Said(
         inbox_id=inbox_id, text="which locker has a blue code ?", tokens=8, said_at=clock(), platform_ref=None,
         reply_to=None, learn=True,
@@ -338,19 +293,6 @@ async def test_what_a_tool_saved_and_a_person_forgot_is_not_learned_from_the_mes
     assert await facts(memory, turn.context) == []
 
 
-async def test_what_was_forgotten_is_not_learned_from_another_old_message(memory: Service, clock: Clock) -> None:
-    """The keyed hash is the second net; told again later, it may be learned anew."""
-    ada = private("ada")
-    turn = await say(memory, ada, "I'm allergic to peanuts", clock=clock)
-    told = await act(memory, turn.context, lambda edits: edits.remember("I'm allergic to peanuts"))
-    await forgotten_alone(memory, turn.context, told[0].id)
-    await learn(memory, turn)
-    assert await facts(memory, turn.context) == []
-    clock.move(days=1)
-    turn = await teach(memory, ada, "I'm allergic to peanuts", clock=clock)
-    assert await facts(memory, turn.context) == [("allergy", "peanuts")]
-
-
 async def test_what_was_corrected_does_not_come_back_from_an_older_message(memory: Service, clock: Clock) -> None:
     """The message was read after the correction, but said before it."""
     turn = await say(memory, private("ada"), "I like green tea", clock=clock)
@@ -402,22 +344,6 @@ async def test_a_tool_that_names_a_single_valued_key_replaces_its_value(memory: 
     await act(memory, turn.context, lambda edits: edits.remember("Porto", key="home"))
     assert await facts(memory, turn.context) == [("home", "Porto")]
     assert {m.key: m.value for m in await profile_of(memory, turn.context)} == {"place": "Porto"}
-
-
-async def test_in_a_group_only_the_one_it_is_about_changes_a_memory(memory: Service, clock: Clock) -> None:
-    """Everybody there sees it; that gives nobody a right to it."""
-    turn = await teach(memory, group("club", "ada"), "I live in Lisbon", clock=clock)
-    home = (await memory.browse.memories(turn.context, limit=1))[0]
-    bob = await memory.identities.context(*group("club", "bob"))
-    with pytest.raises(NotYours):
-        await act(memory, bob, lambda edits: edits.correct(home.short_id, "Atlantis"))
-    with pytest.raises(NotYours):
-        await memory.forgetting.preview(bob, home.short_id)
-    assert (await forgotten_alone(memory, bob, home.id)).is_empty
-    at_home = await memory.identities.context(*private("ada"))
-    await act(memory, at_home, lambda edits: edits.correct(home.short_id, "Porto"))
-    assert await facts(memory, bob) == [("home", "Porto")]
-    assert await profile_of(memory, bob) == []
 
 
 async def test_a_profile_slot_points_to_the_facts_it_is_made_of(memory: Service, clock: Clock) -> None:

@@ -29,9 +29,9 @@ from memory.store.database import Reader, Transaction
 from memory.store.memories import Draft, Memory
 from tests.kit import stores
 from tests.kit.fakes import DAY, Clock
-from tests.kit.forgetting import forgotten
+from tests.kit.forgetting import carried_out, forgotten
 from tests.kit.minds import answered
-from tests.kit.stores import Watched, counting, profile_of, remembered
+from tests.kit.stores import Watched, counting, planted, profile_of, remembered
 from tests.kit.talk import act, group, live, private, say
 
 Place: TypeAlias = tuple[Where, Who]
@@ -582,12 +582,7 @@ async def test_what_is_forgotten_while_the_model_reads_is_in_no_merge(
 
 
 async def forget(memory: Service, context: Context, one: Memory) -> None:
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key=f"forget {one.id}", session_key=context.session.key, payload="{}"
-    )
-    assert inbox_id is not None
-    selection = Selection(what="memories", memory_ids=(one.id,))
-    assert await memory.forgetting.forget(context, inbox_id, None, selection, "words") is not None
+    await carried_out(memory, context, Selection(what="memories", memory_ids=(one.id,)))
 
 
 async def test_replacing_a_part_of_a_merged_fact_leaves_the_other_parts(
@@ -747,7 +742,9 @@ async def test_a_statement_that_cannot_be_used_is_passed_over(
 
 async def test_a_large_group_is_asked_about_in_parts(world: Service, clock: Clock, model: Merging) -> None:
     """Each row in exactly one of them, in a fixed order."""
-    await tell(world, clock, *(f"song number {n}" for n in range(90)))
+    turn = await tell(world, clock, "song number 0")
+    for n in range(1, 90):
+        await planted(world, turn.context, f"song number {n}", key="likes", category="preference")
     await night(world, clock)
     assert [len(facts_in(ask)) for ask in model.asked] == [40, 40, 10]
     assert len({row["id"] for ask in model.asked for row in facts_in(ask)}) == 90

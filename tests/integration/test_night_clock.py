@@ -19,8 +19,8 @@ from structlog.testing import capture_logs
 from agents.spec import AgentSpec, JobsSpec, MemorySpec
 from gateway import app
 from gateway.cli.start import loaded
+from gateway.ops import night_clock
 from gateway.ops import night_clock as night
-from gateway.ops import schedule
 from gateway.ops.night_clock import TIDY, Timetable, Worker, ticking, timetables
 from memory.jobs.runner import TABLE
 from memory.learn.agents import AgentMemory
@@ -61,9 +61,9 @@ async def record(service: Service) -> Counter[tuple[str, str, str, str]]:
     return Counter((run.agent, run.job, run.period, run.state) for run in rows)
 
 
-def expected(agent: Timetable, job: schedule.ScheduledJob, start: int, end: int) -> set[date]:
+def expected(agent: Timetable, job: night_clock.ScheduledJob, start: int, end: int) -> set[date]:
     found, at = set[date](), start
-    while (slot := schedule.following(job, agent.zone, at)).at <= end:
+    while (slot := night_clock.following(job, agent.zone, at)).at <= end:
         found.add(slot.period)
         at = slot.at
     return found

@@ -33,7 +33,7 @@ from tests.kit.bench import Desk as Bench
 from tests.kit.bench import Phone
 from tests.kit.canaries import Canary, Spot, World
 from tests.kit.fakes import NOON, Clock, ScriptedModel, calls
-from tests.kit.forgetting import files_of, held_by_backups, standing, traces
+from tests.kit.forgetting import carried_out, files_of, held_by_backups, standing, traces
 from tests.kit.minds import answered
 from tests.kit.stores import AGENTS, counting, link, opened, rows, unlink
 from tests.kit.talk import group, leave_chat, private, received, say, teach
@@ -120,10 +120,7 @@ async def test_what_waits_unread_is_not_read_any_more(memory: Service, clock: Cl
         edits.start_window()
         return ()
 
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="new", session_key="console:club:-", payload="{}"
-    )
-    assert inbox_id is not None
+    inbox_id = await received(memory, "console:club:-")
     await memory.requests.answer(bob.context, inbox_id, put_down)
     await memory.privacy.learn_from(ada.context, False)
     for context in (ada.context, bob.context):
@@ -154,10 +151,7 @@ async def test_what_is_edited_after_going_out_is_not_learned_anew(memory: Servic
     where, who = private("ada")
     turn = await teach(memory, (where, who), "I live in Porto.", ref="1", clock=clock)
     await memory.privacy.learn_from(turn.context, False)
-    inbox_id = await memory.mailbox.receive(
-        platform="console", bot_id="local", update_key="edit", session_key=where.session_key, payload="{}"
-    )
-    assert inbox_id is not None
+    inbox_id = await received(memory, where.session_key)
     await memory.requests.amend(
         where, who, inbox_id, platform_ref="1", text="I live in Lyon.", compose=lambda text, _: text
     )
@@ -252,8 +246,7 @@ async def test_a_tool_brings_nothing_back_that_was_forgotten_while_its_turn_ran(
     (tea,) = [one for one in await memory.browse.memories(ada, limit=5) if one.kind == "fact"]
     turn = await say(memory, private("ada"), "What do you know of me?", ref="1", clock=clock)
     clock.move(minutes=1)
-    inbox_id = await received(memory, private("ada")[0].session_key)
-    await memory.forgetting.forget(ada, inbox_id, None, Selection(what="memories", memory_ids=(tea.id,)), "words")
+    await carried_out(memory, ada, Selection(what="memories", memory_ids=(tea.id,)))
     assert await ask_to_keep(memory, private("ada"), "I like rum") == 1
     (rum,) = [one for one in await memory.browse.memories(ada, limit=5) if one.kind == "fact"]
     with pytest.raises(NotWished):
@@ -620,11 +613,8 @@ async def test_who_was_cut_off_between_erasing_and_receipt_is_told_and_begins_an
         where, who = private("ada")
         question = await memory.questions.at(where, who)
         said = talk.inbound("yes")
-        inbox_id = await memory.mailbox.receive(
-            platform="console", bot_id="local", update_key="cut", session_key=said.place.session_key,
-            payload=said.to_json(),
-        )  # fmt: skip
-        assert inbox_id is not None and question is not None
+        inbox_id = await received(memory, said.place.session_key, said.to_json())
+        assert question is not None
         ada = await memory.identities.context(where, who)
         assert await memory.forgetting.forget(ada, inbox_id, question, Selection(what="me"), "words")
     async with talk.running() as router:

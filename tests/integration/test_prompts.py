@@ -100,6 +100,19 @@ async def test_the_question_what_to_remember_reads_as_agreed(tmp_path: Path, clo
     assert agrees("extraction", asked(model.asked[-1]))
 
 
+async def test_the_question_whether_it_was_said_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
+    claims = [
+        {"about": "ada", "category": "preference", "key": "likes", "value": "ferries", "messages": [1]},
+        {"about": "Ines", "category": "work", "key": "occupation", "value": "teaches in summer", "messages": [3]},
+    ]
+    model = Model({"facts": claims})
+    async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:
+        await say(memory, private("ada"), "On ferries I'm happy.", clock=clock, answer="Does your sister go along?")
+        turn = await say(memory, private("ada"), "Ines can't, she teaches all summer.", clock=clock, answer="A pity.")
+        await learn(memory, turn)
+    assert agrees("entailment", asked(model.checked[-1]))
+
+
 async def test_the_question_what_holds_reads_as_agreed(tmp_path: Path, clock: Clock) -> None:
     model = Model({"pairs": []})
     async with opened(tmp_path / "r.db", clock, agents=["assistant"], model=BackgroundModel(complete=model)) as memory:

@@ -250,20 +250,6 @@ async def test_what_says_nothing_or_must_not_be_said_is_left(
         assert await reflections(memory, ada) == []
 
 
-async def test_an_unreadable_answer_fails_the_run_and_is_tried_again(tmp_path: Path, clock: Clock) -> None:
-    """The answer's cost is booked; nothing else came of it."""
-    async with thinking(tmp_path, clock, "I would rather not.", said()) as (memory, _model):
-        ada = await met(memory, clock)
-        await told(memory, ada, clock, "boat", "north", "charts")
-        failed = await look_back(memory, clock)
-        assert (failed.state, failed.error) == ("failed", "unreadable_answer")
-        spent = await memory.database.read(lambda r: r.all("select purpose, input_tokens from usage"))
-        assert [tuple(row) for row in spent] == [("reflect", 100)]
-        clock.at = failed.not_before
-        again = await memory.jobs.run("assistant", "reflect", failed.period)
-        assert again is not None and again.counts == {"insights": 1}
-
-
 def forget(tx: Transaction, row: int, new: Callable[[], str]) -> None:
     memories.delete(tx, [row])
 

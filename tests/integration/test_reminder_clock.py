@@ -90,12 +90,33 @@ async def test_a_model_is_told_to_ask_for_a_time_that_can_not_be_read(world: Wor
     assert "no reminders" in (await world.say("/remind", author=BOB))[0]
 
 
+async def test_a_model_is_told_what_was_no_part_of_a_time(world: World, model: ScriptedModel) -> None:
+    """An exception or a condition that the reminder would lose is asked for, whoever words it."""
+    for when, told in (("every day at 9 except holidays", "not clear"), ("at 9 with Bob", "“with Bob”")):
+        arguments = f'{{"action": "set", "text": "call mum", "when": "{when}"}}'
+        model.answers = [calls(("reminders", arguments)), "When?"]
+        await world.say("remind me to call mum", author=BOB)
+        assert told in model.requests[-1].messages[-1].content
+    assert "no reminders" in (await world.say("/remind", author=BOB))[0]
+
+
+@pytest.mark.parametrize("line", ["0 0 9 * * 1-5 stand-up", "0 0 9 * * 1-5", "0 30 9 ? * MON-FRI stand-up"])
+async def test_six_fields_of_cron_are_no_other_time(world: World, line: str) -> None:
+    (answer,) = await world.say(f"/remind cron {line}", author=BOB)
+    assert "6 fields" in answer and await world.rows("select * from reminders") == []
+
+
+async def test_an_hour_elsewhere_is_said_with_ones_own(world: World) -> None:
+    (answer,) = await world.say("/remind call Bob on 1 December at 9am New York time", author=BOB)
+    assert "Tuesday 1 December, 09:00 New York (14:00 UTC): call Bob" in answer
+
+
 async def test_a_change_keeps_the_repetition_and_no_keeps_the_reminder(world: World, model: ScriptedModel) -> None:
     """Another hour is no other habit; whoever is asked "when?" about a reminder that stands may leave it as it is."""
     await world.say("/remind every weekday at 8:30 stand-up", author=BOB)
     model.answers = [calls(("reminders", '{"action": "change", "number": 1, "when": "at 10"}')), "Done."]
     (answer,) = await world.say("make the stand-up at ten", author=BOB)
-    assert "Monday to Friday, next Monday 23 November, 10:00 UTC: stand-up" in answer
+    assert "Monday to Friday at 10:00, next Monday 23 November, 10:00 UTC: stand-up" in answer
     assert "time has passed" in (await world.say("/remind change 1 yesterday at 9", author=BOB))[0]
     assert await world.rows("select substr(rule, 1, 17), due_at is not null from reminders") == [
         ("RRULE:FREQ=WEEKLY", 1)
@@ -111,7 +132,7 @@ async def test_a_task_is_answered_by_the_agent_and_silent_where_there_is_nothing
 ) -> None:
     """It is a turn of its own with memory and tools, and says nothing where there is nothing to tell."""
     (set_back,) = await world.say("/remind task every day at 9:00 list what I have planned", author=BOB)
-    assert "every day, next" in set_back and "task: list what I have planned" in set_back
+    assert "every day at 09:00, next" in set_back and "task: list what I have planned" in set_back
     model.answers = ["You meet Zelda at ten."]
     assert await passes(world, days=1) == ["You meet Zelda at ten."]
     assert "list what I have planned" in model.requests[-1].messages[-1].content

@@ -126,7 +126,7 @@ async def test_who_was_off_is_late_once_and_a_repeated_one_shows_the_latest_only
     async with bot.served.running():
         await bot.say("/remind call the bank in 1 hour", "Reminder 1")
         await bot.say(
-            "/remind every day at 9:00 take the pills", r"Reminder 2\. every day, next .*, 09:00 Berlin: take"
+            "/remind every day at 9:00 take the pills", r"Reminder 2\. every day at 09:00, next .*, 09:00 Berlin: take"
         )
     bot.clock.shift += 4 * 86_400
     async with bot.served.running():
@@ -135,7 +135,7 @@ async def test_who_was_off_is_late_once_and_a_repeated_one_shows_the_latest_only
         await bot.sees(r"⏰ take the pills")
         assert len([one for one in await bot.texts() if "⏰" in one]) == 2
         listed = await bot.say("/remind", "Your reminders:")
-        assert "every day, next" in listed["text"]
+        assert "every day at 09:00, next" in listed["text"]
 
 
 async def test_a_time_that_was_not_named_is_asked_for(bot: Bot) -> None:
@@ -153,7 +153,7 @@ async def test_a_reply_changes_the_time(bot: Bot) -> None:
         said = await bot.say("/remind every weekday at 8:30 stand-up", "Reminder 1")
         await bot.say(
             "no, at 10",
-            r"Changed: reminder 1\. Monday to Friday, next .*, 10:00 Berlin: stand-up",
+            r"Changed: reminder 1\. Monday to Friday at 10:00, next .*, 10:00 Berlin: stand-up",
             reply_to=said["message_id"],
         )
         await bot.say("/remind change 1 tomorrow at 11", r"Changed: reminder 1\. .*11:00")

@@ -19,7 +19,7 @@ from agents.providers.quirks import Quirk
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import Config, load
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from memory.chat import summary
 from memory.chat.identities import Where, Who
 from memory.service import Service

@@ -81,15 +81,6 @@ async def test_a_model_hears_that_a_secret_was_masked(bench: Bench) -> None:
     assert ["masked" in told for told in (saved, tea, corrected)] == [True, False, True]
 
 
-async def test_search_keeps_to_the_place_it_is_used_in(bench: Bench) -> None:
-    """A fact that Ada told in private is found neither by Bob nor by herself in a group."""
-    async with bench.running():
-        await kept(bench, "I'm allergic to peanuts")
-        for person, chat in (("bob", None), ("bob", "club"), ("ada", "club")):
-            told = await use(bench, "search_memory", person=person, chat=chat, query="peanuts allergic")
-            assert told == "Nothing in memory matches."
-
-
 async def test_what_is_searched_for_stays_fresh_and_what_comes_up_by_itself_does_not(bench: Bench) -> None:
     """Only use on purpose counts against decay."""
     async with bench.running():
@@ -129,14 +120,6 @@ async def test_what_holds_nothing_is_not_said_to_be_saved(bench: Bench) -> None:
     async with bench.running():
         assert (await use(bench, "remember_fact", text="42")).startswith("Not saved")
         assert await facts(bench) == []
-
-
-async def test_remembered_in_a_group_belongs_to_the_group(bench: Bench) -> None:
-    """Bob in the club knows it, Bob elsewhere does not."""
-    async with bench.running():
-        await use(bench, "remember_fact", chat="club", text="the meeting is on Mondays", key="meeting")
-        assert await facts(bench, "bob", "club") == [("meeting", "the meeting is on Mondays")]
-        assert await facts(bench, "bob") == [] and await facts(bench, "bob", "pub") == []
 
 
 async def test_correct_puts_a_new_version_in_the_place_of_the_old_one(bench: Bench) -> None:

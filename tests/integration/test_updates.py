@@ -23,7 +23,7 @@ from memory.store import memories
 from memory.store.database import Reader
 from memory.store.memories import Memory
 from tests.kit.fakes import Clock, counting_ids
-from tests.kit.minds import answered
+from tests.kit.minds import answered, is_second
 from tests.kit.stores import remembering
 from tests.kit.talk import learn, private, say
 
@@ -75,6 +75,8 @@ class Reading:
         self.not_offered: list[str] = []
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        if is_second(request):
+            return answered({})
         known: dict[str, str] = {}
         facts = []
         for line in request.material.splitlines():

@@ -14,10 +14,8 @@ import pytest
 
 from agents.llm import Completion, OnText, Request
 from gateway.app import MASK
-from gateway.internet.pages import Pages
 from gateway.internet.reach import PublicWeb
-from gateway.internet.search import SearxSearch
-from gateway.internet.tools import Web
+from gateway.internet.tools import Pages, SearxSearch, Web
 from tests.kit.bench import Desk, Phone, kept
 from tests.kit.fakes import Clock, ScriptedModel, calls, says
 from tests.kit.loopback import Answer, Asked, serving

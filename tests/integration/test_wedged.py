@@ -17,7 +17,7 @@ from agents.budget import count_tokens
 from channels.base import Inbound
 from gateway import app
 from gateway.config.loading import load
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import Texts
 from tests.kit.bench import Screen

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from memory.learn import entailment
 from memory.learn.model import ModelAnswer, ModelRequest
 from memory.store.usage import Spent
 
@@ -13,17 +14,30 @@ Answer = str | dict[str, Any] | Exception | Callable[[ModelRequest], Awaitable[s
 
 
 class Model:
-    """Gives prepared answers in order, then empty ones, and keeps what it was asked."""
+    """Gives prepared answers in order, then empty ones, and keeps what it was asked.
 
-    def __init__(self, *answers: Answer, tokens: int = 100) -> None:
+    The second question, whether what it claims was said, is answered by `checks` alone: by default in no way of use.
+    """
+
+    def __init__(self, *answers: Answer, tokens: int = 100, checks: Answer = "I can't tell.") -> None:
         self.answers = list(answers)
         self.tokens = tokens
+        self.checks = checks
         self.asked: list[ModelRequest] = []
+        self.checked: list[ModelRequest] = []
 
     async def __call__(self, request: ModelRequest) -> ModelAnswer:
+        if is_second(request):
+            self.checked.append(request)
+            return answered(await prepared(self.checks, request), tokens=self.tokens)
         self.asked.append(request)
         answer = self.answers.pop(0) if self.answers else {"facts": []}
         return answered(await prepared(answer, request), tokens=self.tokens)
+
+
+def is_second(request: ModelRequest) -> bool:
+    """Returns whether a model is asked if what it has claimed was said."""
+    return request.instructions == entailment.INSTRUCTIONS
 
 
 async def prepared(answer: Answer, request: ModelRequest) -> str | dict[str, Any]:

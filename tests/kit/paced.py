@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.__main__ import main
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 
 _FILE: Final = "pace.json"
 

@@ -18,37 +18,26 @@ from typing import Any, Final
 from agents import budget, calls, output, prompt, tools
 from agents.offline import question
 from agents.offline.speech import speech
-from agents.providers import events, quirks
+from agents.providers import adapter, quirks
 from agents.providers.errors import MOST_ERROR_BYTES, Refusal
 from channels import markup
-from gateway.api import tellings
+from gateway.api import completions
 from gateway.commands import call, keys, plain, table
 from gateway.internet.addresses import is_named
 from gateway.pipeline import policy
 from gateway.reading import attachments, plain_text
+from gateway.reception import intake
 from gateway.wording import texts as answers
 from languages import LANGUAGES
 from memory import filters
 from memory.errors import MemoryFault
-from memory.forgetting import quotes
+from memory.forgetting import plan
 from memory.keys import normalise_key
 from memory.learn import answer, entities, extract, grounding
 from memory.learn.offline import appointments, changes, intents, patterns
 from memory.recall import query
 from memory.reminders import orders
-from memory.text import (
-    guard,
-    language,
-    likeness,
-    links,
-    occasion_words,
-    sentences,
-    shortened,
-    simplified,
-    things,
-    words,
-    zones,
-)
+from memory.text import guard, language, likeness, links, occasion_words, sentences, simplified, things, words, zones
 from memory.text.secrets import folding, likely, redact, repeated
 from memory.text.times import calendar, clock, phrases, rules, spans, tables
 
@@ -97,7 +86,7 @@ def _fed(text: str, offered: Sequence[str] = ()) -> None:
 
 
 def _streamed(text: str) -> None:
-    reading = events.Events()
+    reading = adapter.Events()
     for line in ("data:" + text.replace("\n", "\ndata:")).encode("utf-8", "replace").split(b"\n"):
         for _ in reading.add(line):
             pass
@@ -156,8 +145,8 @@ READERS: Final = (
         read=lambda text: sentences.beginning(text, lambda some: len(some) < len(text) - 100),
     ),
     Reader(
-        name="memory.text.shortened.kept",
-        read=lambda text: shortened.kept(text * 4, MESSAGE, clean=guard.clean, redact=str),
+        name="gateway.reception.intake.as_kept",
+        read=lambda text: intake.as_kept(text * 4, MESSAGE, clean=guard.clean, redact=str),
     ),
     Reader(name="memory.text.simplified.simplified", read=simplified.simplified),
     Reader(name="memory.text.words.tokens", read=words.tokens),
@@ -224,7 +213,7 @@ READERS: Final = (
     Reader(name="memory.learn.extract.value_of", read=lambda text: extract.value_of(text, _DAY), seconds=1.0),
     *(Reader(name=f"memory.reminders.orders.read:{code}", read=partial(_orders, code=code)) for code in ("en", "zh")),
     Reader(name="memory.keys.normalise_key", read=normalise_key),
-    Reader(name="memory.forgetting.quotes.is_telling", read=quotes.is_telling),
+    Reader(name="memory.forgetting.plan.is_telling", read=plan.is_telling),
     Reader(name="gateway.reading.attachments.own_words", read=attachments.own_words),
     Reader(name="gateway.reading.attachments.plain_name", read=attachments.plain_name),
     *(
@@ -232,7 +221,7 @@ READERS: Final = (
         for encoding in ("utf-16-le", "gb18030", "cp1252")
     ),
     Reader(name="gateway.pipeline.policy.code_in", read=policy.code_in),
-    Reader(name="gateway.api.tellings.own_words", read=tellings.own_words),
+    Reader(name="gateway.api.completions.own_words", read=completions.own_words),
     Reader(name="gateway.internet.addresses.is_named", read=lambda text: is_named("https://a.com/x", [text])),
     Reader(name="gateway.commands.plain.requested", read=lambda text: plain.requested(text, modelless=True)),
     Reader(name="gateway.commands.plain.requested:model", read=lambda text: plain.requested(text, modelless=False)),
@@ -255,7 +244,7 @@ READERS: Final = (
     Reader(name="agents.calls.arguments_in", read=calls.arguments_in),
     Reader(name="agents.calls.as_json", read=lambda text: calls.as_json("{" + text)),
     Reader(name="agents.calls.tool_named", read=lambda text: calls.tool_named(text, ("find", "forget_all"))),
-    Reader(name="agents.providers.events.Events.add", read=_streamed),
+    Reader(name="agents.providers.adapter.Events.add", read=_streamed),
     Reader(name="agents.providers.errors.Refusal.parse", read=_refused),
     Reader(name="agents.calls.calls_in", read=calls.calls_in),
     Reader(name="agents.calls.pythonic", read=calls.pythonic),

@@ -27,7 +27,7 @@ import httpx
 from channels.base import Channel
 from gateway import app, bots
 from gateway.config.loading import load
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.ops.reloading import Sources
 from gateway.serve import serve
 from tests.kit import stalls

@@ -21,7 +21,7 @@ from typing import Any
 from channels.supervision import supervise
 from gateway import app, bots
 from gateway.config.loading import load
-from gateway.config.pace import WorkPace
+from gateway.config.settings import WorkPace
 from gateway.reception.router import Router
 from gateway.wording.texts import CATALOGUE
 from tests.kit import stalls

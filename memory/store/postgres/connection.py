@@ -53,8 +53,6 @@ T = TypeVar("T")
 
 
 class PostgresRow(Row):
-    """A row of a result: its values by name, by position, and in order."""
-
     __slots__ = ("_names", "_values")
 
     def __init__(self, names: dict[str, int], values: Sequence[Any]) -> None:

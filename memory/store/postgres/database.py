@@ -22,7 +22,7 @@ from psycopg import sql
 from memory.errors import IndexDamaged, StorageError, StoreInUse, StoreUnwritable
 from memory.store import sealing
 from memory.store.database import Database, Durability, Keys, Reader, Row, Transaction, rehearsed
-from memory.store.postgres import schema, standing, walls
+from memory.store.postgres import lanes, schema, walls
 from memory.store.postgres.connection import (
     PAUSE,
     Lock,
@@ -48,7 +48,7 @@ from memory.store.postgres.transaction import (
     state_of,
 )
 from memory.store.sealing import Seal
-from memory.store.server import Deployment
+from memory.store.server import Deployment, ServerState, Standby
 from memory.store.share import OwnShare
 from memory.store.sqlite.health import DERIVED
 from memory.store.sqlite.migrate import Migration, migrations
@@ -228,7 +228,6 @@ class PostgresDatabase(Database):
         return run
 
     async def _tell(self, topic: str, said: str) -> None:
-
         def send(connection: psycopg.Connection[Row]) -> None:
             connection.execute(b"select pg_notify(%s, %s)", (topic, said))
 
@@ -350,7 +349,7 @@ class PostgresDatabase(Database):
         return f"PostgreSQL {self._writer.version}"
 
     def deployment(self, reader: Reader) -> Deployment:
-        state = standing.deployment(reader)
+        state = deployment(reader)
         return state if self._replica is None else self._replica.within(state)
 
     @property
@@ -418,3 +417,41 @@ async def _asked(url: str, path: Path, act: Callable[[psycopg.Connection[Row]], 
         raise storage_error(exc) from exc
     finally:
         await connection.close()
+
+
+def deployment(reader: Reader) -> Deployment:
+    version = reader.one("select current_setting('server_version') as version")
+    assert version is not None
+    engine = f"PostgreSQL {str(version['version']).split()[0]}"
+    return Deployment(engine=engine, server=_server(reader), peers=tuple(lanes.peers(reader)))
+
+
+def _server(reader: Reader) -> ServerState:
+    row = reader.one(_SERVER)
+    assert row is not None
+    return ServerState(
+        vectors=row["vectors"],
+        fsync=row["fsync"] == "on",
+        synchronous_commit=row["synchronous_commit"] != "off",
+        most_connections=row["most_connections"],
+        standbys=tuple(
+            Standby(name=one["name"], state=one["state"], lag_bytes=one["lag_bytes"], lag_seconds=one["lag_seconds"])
+            for one in reader.all(_STANDBYS)
+        ),
+    )
+
+
+# Some of the server's connections are reserved for superusers; a database and a role may have limits of their own.
+_SERVER = (
+    "select (select extversion from pg_extension where extname = 'vector') as vectors,"
+    " current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,"
+    " least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+    " - current_setting('reserved_connections')::int,"
+    " (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),"
+    " (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)) as most_connections"
+)
+# Without the role pg_monitor only the names are shown.
+_STANDBYS = (
+    "select application_name as name, state, pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint as lag_bytes,"
+    " extract(epoch from replay_lag)::float as lag_seconds from pg_stat_replication order by application_name, pid"
+)

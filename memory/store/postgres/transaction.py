@@ -15,7 +15,7 @@ import psycopg
 
 from memory.scope import Scope
 from memory.store.database import Parameter, Reader, Row, Transaction, in_transaction
-from memory.store.postgres import ids, schema, walls, watching
+from memory.store.postgres import schema, walls, watching
 from memory.store.postgres.connection import NoNumbers
 from memory.store.postgres.dialect import Translation, translated
 from memory.store.sealing import Seal
@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 
 class PostgresReader(Reader):
-    """A connection inside a read or write transaction."""
-
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal | None, *, begins: bytes = b"") -> None:
         """Wraps a connection. A transaction that has not begun yet `begins` with this statement and the first wall."""
         self._connection = connection
@@ -66,7 +64,7 @@ class PostgresReader(Reader):
             self._wanted = before
 
     def given_ids(self) -> dict[str, int]:
-        return ids.given(self)
+        return {row["name"]: row["last"] for row in self.all(_SEQUENCES) if row["last"] is not None}
 
     def _execute(self, statement: str, parameters: Sequence[Parameter]) -> psycopg.Cursor[Row]:
         self._raise_wall()
@@ -86,8 +84,6 @@ class PostgresReader(Reader):
 
 
 class PostgresTransaction(PostgresReader, Transaction):
-    """The writer inside its transaction."""
-
     def __init__(self, connection: psycopg.Connection[Row], seal: Seal) -> None:
         super().__init__(connection, seal)
         self._changes = 0
@@ -107,7 +103,10 @@ class PostgresTransaction(PostgresReader, Transaction):
         self._changes += max(cursor.rowcount, 0)
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        ids.go_on(self, given)
+        for row in self.all(_SEQUENCES):
+            last = max(given.get(row["name"], 0), self.number(f"select coalesce(max(id), 0) from {row['name']}"))
+            if last > (row["last"] or 0):
+                self.all("select setval(?::regclass, ?)", (row["sequence"], last))
 
     def watch(self) -> None:
         watching.watch(self)
@@ -207,8 +206,6 @@ def asked_once(connection: psycopg.Connection[Row], act: Callable[[Reader], T], 
 
 
 class _SingleReader(PostgresReader):
-    """A connection for a single query outside a transaction."""
-
     def _raise_wall(self) -> None:
         assert self._wanted == self._wall, "a second statement or a wall needs a transaction"
         self._wall = ()  # never equal to a wanted wall
@@ -251,3 +248,11 @@ def _bound(value: Parameter, *, listed: bool) -> Any:
         return value
     # An empty list has no type, but the functions that go through a list are chosen by its type.
     return list(value) or (NoNumbers() if listed else [])
+
+
+_SEQUENCES: Final = (
+    "select name, sequence, pg_sequence_last_value(sequence) as last from (select c.relname::text as name,"
+    " pg_get_serial_sequence(quote_ident(c.relname), 'id')::regclass as sequence from pg_class c"
+    " join pg_attribute a on a.attrelid = c.oid and a.attname = 'id' and a.attidentity <> ''"
+    " where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace) s"
+)

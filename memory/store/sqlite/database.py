@@ -48,9 +48,10 @@ from memory.store.database import (
     in_transaction,
     rehearsed,
 )
+from memory.store.job_watch import COLUMNS, triggers
 from memory.store.sealing import Seal
 from memory.store.sqlite import driver as drivers
-from memory.store.sqlite import health, ids, watching
+from memory.store.sqlite import health
 from memory.store.sqlite.migrate import Migration, migrate, migrations
 
 log = structlog.get_logger(__name__)
@@ -118,8 +119,6 @@ def _bound(parameters: Sequence[Parameter]) -> list[Value]:
 
 
 class SqliteReader(Reader):
-    """A connection inside a read or write transaction."""
-
     def __init__(self, connection: sqlite3.Connection, seal: Seal | None = None) -> None:
         self._connection = connection
         self._seal = seal
@@ -137,12 +136,10 @@ class SqliteReader(Reader):
         return row
 
     def given_ids(self) -> dict[str, int]:
-        return ids.given(self)
+        return {row["name"]: row["seq"] for row in self.all("select name, seq from sqlite_sequence")}
 
 
 class SqliteTransaction(SqliteReader, Transaction):
-    """The writer inside its transaction."""
-
     def run(self, sql: str, parameters: Sequence[Parameter] = ()) -> None:
         self._connection.execute(_prepared_once(sql), _bound(parameters))
 
@@ -150,13 +147,37 @@ class SqliteTransaction(SqliteReader, Transaction):
         self._connection.executemany(sql, [_bound(row) for row in rows])
 
     def give_ids_behind(self, given: Mapping[str, int]) -> None:
-        ids.go_on(self, given)
+        # A table without a sequence gives the id after its greatest one.
+        for row in self.all("select name from sqlite_schema where type = 'table' and sql like '%autoincrement%'"):
+            name = row["name"]
+            last = max(given.get(name, 0), self.number(f"select coalesce(max(id), 0) from {name}"))
+            self.run("update sqlite_sequence set seq = ? where name = ? and seq < ?", (last, name, last))
+            self.run(
+                "insert into sqlite_sequence (name, seq) select ?, ?"
+                " where not exists (select 1 from sqlite_sequence where name = ?)",
+                (name, last, name),
+            )
 
     def watch(self) -> None:
-        watching.watch(self)
+        self.run(
+            f"create temp table journal_rows (id integer primary key, made integer not null, {', '.join(COLUMNS)})"
+        )
+        self.run(
+            "create temp table journal_links (n integer primary key, added integer not null, name text not null,"
+            " memory_id, other_id)"
+        )
+        self.run("create temp table journal_names (id integer primary key, made integer not null, type text)")
+        for name, event, table, does in triggers(
+            lambda message: f"select raise(abort, '{message}')",
+            lambda entity: f"select raise(ignore) where {entity} not in (select id from journal_names where made)",
+        ):
+            self.run(f"create temp trigger journal_{name} {event} on main.{table} begin {does}; end")
 
     def unwatch(self) -> None:
-        watching.unwatch(self)
+        for row in self.all("select name from temp.sqlite_master where type = 'trigger' and name glob 'journal_*'"):
+            self.run(f"drop trigger temp.{row['name']}")
+        for table in ("rows", "links", "names"):
+            self.run(f"drop table temp.journal_{table}")
 
     @property
     def changes(self) -> int:

@@ -14,8 +14,6 @@ from types import ModuleType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A DB-API module for SQLite and its abilities."""
-
     name: str
     module: ModuleType
 

@@ -18,10 +18,9 @@ from functools import cache
 from itertools import count
 from typing import Final, TypeAlias
 
-from memory.text.secrets import announced, formats, shapes
-from memory.text.secrets.folding import BARRIER, folded_with_places
+from memory.text.secrets import announced, formats
+from memory.text.secrets.folding import BARRIER, folded_with_places, tree
 from memory.text.secrets.likely import likely
-from memory.text.secrets.vocabulary import tree
 
 #: Looks paid for one text, and the extra costs of a look behind a word and of a find. A thousand secrets fit.
 _STOCK: Final = 14_000
@@ -141,7 +140,7 @@ def _opened(plain: str) -> Iterator[tuple[int, int, int, _Span | None]]:
 
 
 def _shaped(plain: str) -> Iterator[Iterator[tuple[int, int, int, _Span | None]]]:
-    for shape in (*shapes.shapes(plain), *formats.ended(plain)):
+    for shape in (*formats.shapes(plain), *formats.ended(plain)):
         yield ((place, -1, 1, _whole(plain, span)) for place, span in shape)
 
 

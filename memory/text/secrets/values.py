@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memory.text.secrets.folding import BARRIER
-from memory.text.secrets.vocabulary import any_of, pattern, tree, words
+from memory.text.secrets.folding import BARRIER, any_of, pattern, tree, words
 
 _QUOTED = (
     rf"\\?(?:\"(?P<a>[^\"\n{BARRIER}]{{3,400}}?)\\?\"|'(?P<b>[^'\n{BARRIER}]{{3,400}}?)\\?'"

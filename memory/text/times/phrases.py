@@ -13,27 +13,48 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, tzinfo
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
 
 from languages import LANGUAGES
-from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Word
+from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Value, Word, Zone
 from memory.text.times.readings import Reading, Unclear
 from memory.text.times.tables import Table, fold, table
 from memory.text.times.together import together
 
-__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_time", "several"]
+__all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_bare", "read_time", "several"]
 
 _KANA, _HAN = re.compile("[ぁ-ゖァ-ヺ]"), re.compile("[一-鿿]")
 #: Zones in whose English the month stands before the day.
 _MONTH_FIRST = re.compile(r"America/|US/|Pacific/(?:Honolulu|Guam|Pago_Pago)|EST|CST6|MST|PST8")
 #: Longer texts are no requests; reading them would only take long.
 _LONGEST = 600
+#: The beginning of a request, for words after a command that need not say it.
+_ASKING: Final = {
+    "en": "remind me to {}", "zh": "提醒我{}", "de": "erinnere mich an {}", "es": "recuérdame {}",
+    "fr": "rappelle-moi de {}", "ja": "{}とリマインドして",
+}  # fmt: skip
+#: The words that go on after the command, and the beginning that they get: "/remind me to call mum".
+_ASKING_ON: Final = {
+    "en": ("me ", "remind {}"), "zh": ("我", "提醒{}"), "de": ("mich ", "erinnere {}"), "fr": ("moi ", "rappelle-{}"),
+}  # fmt: skip
 #: The most words and signs that may stand between reminders in a text that is read as several.
 _MOST_BETWEEN = 8
 #: What may stand between two reminders in one request.
 _BETWEEN = re.compile(
     r"\s*[,;，；、]\s*(?:and|und|et|y|然后|还有|そして)?\s*|\s+(?:and|und|et|y|&|\+)\s+|然后|还有|そして", re.IGNORECASE
 )
+#: Words that may be a mistyped day; shorter ones are like too many others.
+_WORD: Final = re.compile(r"[^\W\d_]{6,}")
+#: Words between two times, for which bars stand, and a number that may be one more hour.
+_BETWEEN_TIMES: Final = re.compile(r"(?<=\|)([^|¦]*[^\W\d_][^|¦]*)(?=\|)")
+_NUMBER: Final = re.compile(r"(?<![\w.:/])\d{1,2}(?:[:.h]\d\d|st|nd|rd|th|er)?\.?(?![\w:/%€$])")
+_SIGNS: Final = " \t.,;:!?…、。，；：！？-|¦"
+#: The most characters of "and" with the blanks around it.
+_AND: Final = 5
+#: The most characters that are a few, in a language without spaces.
+_FEW: Final = 3
 #: The earliest minute of a day for waking a person in the morning: "three" may mean the afternoon.
 _EARLIEST = 4 * 60
 
@@ -51,6 +72,18 @@ def read(text: str, *, language: str, now: datetime) -> Reading | Unclear | None
         if request := _request(folded, words):
             readings.append(_read(text, folded, words, request, now))
     return _most_explained(readings)
+
+
+def read_bare(text: str, *, language: str, now: datetime) -> Reading | Unclear:
+    """Reads the reminder in words that are known to ask for one, though they need not say so."""
+    found = read(text, language=language, now=now)
+    for code in (language, "en"):
+        begun, asking = _ASKING_ON.get(code, _ASKING_ON["en"])
+        asking = asking if text.casefold().startswith(begun) else _ASKING.get(code, _ASKING["en"])
+        found = found or read(asking.format(text), language=language, now=now)
+    if isinstance(found, Reading) or (found and found.reason != "none"):
+        return found
+    return read_time(text, language=language, now=now) or found or Unclear(what=text, reason="none")
 
 
 def several(text: str, *, language: str, now: datetime) -> list[Reading]:
@@ -72,7 +105,7 @@ def several(text: str, *, language: str, now: datetime) -> list[Reading]:
 
 def _one_of(text: str, language: str, now: datetime) -> Reading | None:
     found = read(text, language=language, now=now) or read_time(text, language=language, now=now)
-    return found if isinstance(found, Reading) and found.what else None
+    return found if isinstance(found, Reading) and re.search(r"[^\W\d_]", found.what) else None
 
 
 def _on_day_of(before: Reading, reading: Reading) -> Reading:
@@ -141,11 +174,19 @@ def _spans(match: re.Match[str]) -> list[tuple[int, int]]:
 def _read(
     text: str, folded: str, words: Table, request: list[tuple[int, int]], now: datetime
 ) -> tuple[int, Reading | Unclear]:
-    reader = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo))
-    pieces = reader.pieces(_without(folded, request))
+    asking = _without(folded, request)
+    pieces = PieceReader(words, now.date(), month_first=_is_month_first(now.tzinfo)).pieces(asking)
+    elsewhere = False
+    if zone := next((piece.value.name for piece in pieces if isinstance(piece.value, Zone) and piece.value.name), ""):
+        there = now.astimezone(ZoneInfo(zone))
+        pieces = PieceReader(words, there.date(), month_first=_is_month_first(now.tzinfo)).pieces(asking)
+        elsewhere, now = there.date() != now.date(), there
     used = _meant(pieces)
-    spans = [*request, *((piece.start, piece.end) for piece in used)]
-    what, values = _what(text, words, spans), [piece.value for piece in used]
+    times = _joined(asking, words, [(piece.start, piece.end) for piece in used])
+    left = _without(_without(folded, request, "¦"), times)
+    unread = _unread(left, words, often=any(isinstance(piece.value, Every) for piece in used)) if used else None
+    spans = [*request, *times]
+    what, values = _what(text, words, [*spans, *([unread.span()] if unread else [])]), _in_parts(asking, used)
     if waking := words.text("waking").search(folded):
         what = what or text[slice(*waking.span())]
         # Nobody is woken at half past six in the evening.
@@ -153,26 +194,96 @@ def _read(
         values += [PartOfDay("morning")] if early and not any(isinstance(one, PartOfDay) for one in values) else []
     explained = sum(end - start for start, end in request) + sum(piece.end - piece.start for piece in pieces)
     found = together(values, now, twelve=words.twelve)
+    if elsewhere and any(isinstance(value, Day) and value.kind in ("near", "weekday") for value in values):
+        found = "vague"  # tomorrow here, or there?
     if isinstance(found, str):
         return explained, Unclear(what=what, reason=found)
-    if words.text("leftover").search(_without(folded, spans)):
+    if any(_are_two_days(asking, one, other) for one, other in pairwise(used)):
+        return explained, Unclear(what=what, reason="vague")
+    days = sum(isinstance(value, Day) for value in values)
+    if days > 1 and request and _request(_without(folded, request, "¦"), words):
+        return explained, Unclear(what=what, reason="vague")  # two reminders, if on the same day
+    if unread or words.text("leftover").search(_without(folded, spans)):
         return explained, Unclear(what=what, reason="vague")
     return explained, replace(found, what=what)
+
+
+def _are_two_days(text: str, one: Piece, other: Piece) -> bool:
+    """Returns whether "and" stands between two days: "this Friday and next Friday"."""
+    between = text[one.end : other.start]
+    joined = len(between) <= _AND and re.search(r"[^\s,，、|]", between) is not None
+    return joined and isinstance(one.value, Day) and isinstance(other.value, Day)
+
+
+def _joined(text: str, words: Table, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Returns the spans of times with the words between them that only join them: "and"."""
+    gaps = [(end, start) for (_, end), (start, _) in pairwise(sorted(spans))]
+    return [*spans, *((start, end) for start, end in gaps if words.text("joint").fullmatch(text[start:end]))]
+
+
+def _unread(text: str, words: Table, *, often: bool) -> re.Match[str] | None:
+    """Returns words beside the times, which stand as bars, that may limit them and were not read.
+
+    That is an exception, a condition, a zone; a mistyped day; a length or a bare number; if the reminder comes
+    `often`, a few words between two times, if more stand elsewhere.
+    """
+    limit = words.text("unread").search(text) or (words.text("unread_often").search(text) if often else None)
+    if limit or (limit := next((word for word in _WORD.finditer(text) if words.is_mistyped(word.group())), None)):
+        return limit
+    for meaning, _, length in words.find(text):
+        if meaning == "length" and "|" in (text[: length.start()].rstrip()[-1:], text[length.end() :].lstrip()[:1]):
+            return length
+    for between in _BETWEEN_TIMES.finditer(text) if often else ():
+        own = words.text("opening").sub("", between[1]).strip(_SIGNS)
+        if own and len(own.split()) <= 2 and (words.spaced or len(own) <= _FEW):
+            rest = text[: between.start()] + text[between.end() :]
+            if re.search(r"\w", rest):
+                return between
+    joint = words.text("joint")
+    for number in _NUMBER.finditer(text):
+        behind, before = text[: number.start()].rpartition("|"), text[number.end() :].partition("|")
+        if any(bar and gap.strip() and joint.fullmatch(gap) for bar, gap in (behind[1:], before[1::-1])):
+            return number
+    return None
+
+
+def _in_parts(text: str, pieces: list[Piece]) -> list[Value]:
+    """Returns the values of pieces; of several parts of the day, each is of the hour that it stands beside."""
+    parts = {at: part for at, piece in enumerate(pieces) if (part := _part(piece.value))}
+    values: dict[int, Value] = dict(enumerate(piece.value for piece in pieces))
+    for hour, piece in enumerate(pieces if len(set(parts.values())) > 1 else ()):
+        clock = piece.value
+        if not isinstance(clock, Clock):
+            continue
+        for at in (hour - 1, hour + 1):
+            first, last = sorted((hour, at))
+            if at in parts and not text[pieces[first].end : pieces[last].start].strip():
+                values[hour] = replace(clock, part=parts.pop(at))
+                if isinstance(value := values[at], Every | Day):
+                    values[at] = replace(value, part=None)
+                else:
+                    del values[at]
+                break
+    return list(values.values())
+
+
+def _part(value: Value) -> str | None:
+    return value.name if isinstance(value, PartOfDay) else value.part if isinstance(value, Every | Day) else None
 
 
 def _meant(pieces: list[Piece]) -> list[Piece]:
     """Returns the pieces without vague words beside a time, which belong to the subject of the reminder."""
     known = {type(piece.value) for piece in pieces}
     idle = {"soon"} if known - {Word, PartOfDay} else set()
-    if known & {Day, Every, Ahead}:
+    if known & {Day, Ahead}:
         idle.add("period")
     return [piece for piece in pieces if not (isinstance(piece.value, Word) and piece.value.reason in idle)]
 
 
-def _without(folded: str, spans: list[tuple[int, int]]) -> str:
+def _without(folded: str, spans: list[tuple[int, int]], sign: str = "|") -> str:
     """Returns the text, in its full length, with some stretches replaced by signs that no pattern crosses."""
     for start, end in spans:
-        folded = folded[:start] + "|" * (end - start) + folded[end:]
+        folded = folded[:start] + sign * (end - start) + folded[end:]
     return folded
 
 

@@ -7,25 +7,58 @@ piece that names a time that doesn't exist (31 February, 25:00) says so instead 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any, Final, TypeAlias
 
 from dateutil.relativedelta import relativedelta
 
+from memory.text.times.calendar import whole
 from memory.text.times.reader import DayReader, NotATime
 from memory.text.times.rules import DAYS
 from memory.text.times.tables import DATES, Table
+from memory.text.zones import zone_named
 
 Part: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day in minutes, up to 24:00. A `bare` one may belong to either half of the day."""
+    """A time of day in minutes, up to 24:00, or past it in a `part` of the day; a `bare` one is of either half."""
 
     minutes: int
     bare: bool = False
+    part: Part | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Several times of the same day: "at 8, 14 and 20"."""
+
+    times: tuple[Clock, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The minutes of the day, both included, between which a short length repeats: "between 9 and 17"."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Except:
+    """The days of the week on which a repetition is left out."""
+
+    days: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """The zone by whose clock a time is told; that of the person if it is empty."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +95,13 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A repetition: its frequency, its interval, the days within it, and a part of the day."""
+    """A repetition: its frequency, its interval, the days within it, a part of the day, and how many hours it has."""
 
     frequency: str
     interval: int = 1
     by: tuple[tuple[str, str], ...] = ()
     part: Part | None = None
+    hours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +129,7 @@ class Word:
     reason: str
 
 
-Value: TypeAlias = Clock | PartOfDay | Day | Ahead | Every | Until | For | Word
+Value: TypeAlias = Clock | Clocks | Window | Except | Zone | PartOfDay | Day | Ahead | Every | Until | For | Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +145,7 @@ _FREQUENCIES: Final = {
     "minute": ("MINUTELY", 1), "hour": ("HOURLY", 1), "day": ("DAILY", 1), "week": ("WEEKLY", 1),
     "fortnight": ("WEEKLY", 2), "month": ("MONTHLY", 1), "quarter": ("MONTHLY", 3), "year": ("YEARLY", 1),
 }  # fmt: skip
-_EVERY_DAYS: Final = {"every_workday": range(5), "every_weekend": (5, 6)}
+_EVERY_DAYS: Final = {"every_workday": (0, 1, 2, 3, 4), "every_weekend": (5, 6)}
 _MINUTES: Final = {"half": 30, "quarter": 15, "three_quarters": 45}
 
 
@@ -175,6 +209,56 @@ class PieceReader:
         hour, minute = key.split(":")
         return Clock(int(hour) * 60 + int(minute))
 
+    def _read_clocks(self, key: str, match: re.Match[str]) -> Clocks | Word:
+        times, marked = self._clocks(match)
+        if 0 < marked < len(times):
+            return Word("vague")  # at 7 and 9 pm
+        if any(clock.minutes > 12 * 60 for clock in times) and not marked:
+            times = [replace(clock, bare=False) for clock in times]
+        return Clocks(tuple(times))
+
+    def _read_between(self, key: str, match: re.Match[str]) -> Window | Word:
+        times, marked = self._clocks(match)
+        first, last = (in_part(clock.minutes, clock.part) if clock.part else clock.minutes for clock in times[:2])
+        if times[1].bare and last <= first < 12 * 60:
+            last += 12 * 60
+        # Of which half of the day are "between 1 and 5" and "between 8 and 10 pm"?
+        if first >= last or (times[0].bare and (marked == 1 or (self._table.twelve and first < 6 * 60))):
+            return Word("vague")
+        return Window(first, last)
+
+    def _clocks(self, match: re.Match[str]) -> tuple[list[Clock], int]:
+        """Returns the times that a match lists, and how many of them say their half of the day."""
+        times: list[Clock] = []
+        marked = 0
+        for token in self._table.text("time").finditer(match.group()):
+            text = self._table.alone(token.group()) or token.group()
+            values = [piece.value for piece in self.pieces(text)]
+            clocks = [value for value in values if isinstance(value, Clock)]
+            parts = [value.name for value in values if isinstance(value, PartOfDay)]
+            if len(clocks) != 1 or len(values) != len(clocks) + len(parts[:1]):
+                raise NotATime
+            times.append(replace(clocks[0], part=parts[0] if parts else None))
+            said = any(found[2].groupdict().get("ampm") for found in self._table.whole(text, ("clock",)))
+            marked += bool(said or parts)
+        if len(times) < 2:
+            raise NotATime
+        return times, marked
+
+    def _read_except(self, key: str, match: re.Match[str]) -> Except:
+        days = _EVERY_DAYS.get(f"every_{key}") or self._table.values("weekday", match.group())
+        return Except(tuple(_days_from(days[0], days[-1]) if key == "range" else days))
+
+    def _read_zone(self, key: str, match: re.Match[str]) -> Zone:
+        name = match.groupdict().get("zone")
+        if not name:
+            return Zone("")
+        with suppress(ValueError):
+            return Zone(self._table.value("zone", name))
+        if (zone := zone_named(name)) is None:
+            raise NotATime
+        return Zone(zone)
+
     def _read_part(self, key: str, match: re.Match[str]) -> PartOfDay:
         return PartOfDay(key or self._table.value("part", match["part"]))
 
@@ -191,6 +275,10 @@ class PieceReader:
     def _read_near_part(self, key: str, match: re.Match[str]) -> Day:
         days, part = key.split()
         return Day(self._today + timedelta(days=int(days)), "near", part)
+
+    def _read_begin(self, key: str, match: re.Match[str]) -> Day:
+        steps, unit = key.split()
+        return Day(whole(self._today, int(steps), unit).first, "date", begins=True)
 
     def _read_day_part(self, key: str, match: re.Match[str]) -> Day:
         part = key or self._table.value("part", match["part"])
@@ -219,6 +307,9 @@ class PieceReader:
         unit, count = key.split()
         return self._every(unit, int(count))
 
+    def _read_times_a_day(self, key: str, match: re.Match[str]) -> Every:
+        return Every("DAILY", hours=int(key or 0) or self._number(match["n"]))
+
     def _read_every_part(self, key: str, match: re.Match[str]) -> Every:
         return Every("DAILY", part=key or self._table.value("part", match["part"]))
 
@@ -231,13 +322,19 @@ class PieceReader:
 
     def _read_every_range(self, key: str, match: re.Match[str]) -> Every:
         first, last = (self._table.value("weekday", match[name]) for name in ("weekday", "weekday2"))
-        return self._weekly([(first + step) % 7 for step in range((last - first) % 7 + 1)])
+        return self._weekly(_days_from(first, last))
 
-    def _read_every_month_day(self, key: str, match: re.Match[str]) -> Every:
-        day = self._number(match["d"])
-        if not 1 <= day <= 31:
+    def _read_every_month_day(self, key: str, match: re.Match[str]) -> Every | Word:
+        groups = match.groupdict()
+        days = [self._number(text) for name, text in groups.items() if text and name in ("d", "d2", "d3")]
+        if not all(1 <= day <= 31 for day in days):
             raise ValueError("no such day")
-        return Every("MONTHLY", int(key or 1), month_day(day))
+        if not days[1:] and not groups.get("last"):
+            return Every("MONTHLY", int(key or 1), month_day(days[0]))
+        if max(days) > 28:
+            return Word("vague")  # in a month without it
+        days = [*sorted(days), *([-1] if groups.get("last") else [])]
+        return Every("MONTHLY", int(key or 1), (("BYMONTHDAY", ",".join(map(str, days))),))
 
     def _read_every_month_end(self, key: str, match: re.Match[str]) -> Every:
         return Every("MONTHLY", 1, (("BYMONTHDAY", "-1"),))
@@ -294,6 +391,25 @@ class PieceReader:
         return _length(count, unit)
 
 
+def _days_from(first: int, last: int) -> list[int]:
+    return [(first + step) % 7 for step in range((last - first) % 7 + 1)]
+
+
+def in_part(minutes: int, part: str) -> int:
+    """Returns a time of day without "am" or "pm" in a part of the day; past 24:00 it is in the night's second half."""
+    half = 720
+    hour = minutes // 60
+    if hour > 12:
+        return minutes
+    if part in ("dawn", "morning"):
+        return minutes % half if hour == 12 and part == "dawn" else minutes
+    if part == "noon":
+        return minutes if hour >= 10 else minutes + half
+    if part == "night" and (hour == 12 or hour <= 4):
+        return minutes % half + 2 * half
+    return minutes if hour == 12 else minutes + half
+
+
 def month_day(day: int) -> tuple[tuple[str, str], ...]:
     if day <= 28:
         return (("BYMONTHDAY", str(day)),)
@@ -332,8 +448,8 @@ def _best(found: list[Piece]) -> list[Piece]:
     for piece in ordered:
         before = max(index for index, end in enumerate(ends) if end <= piece.start)
         covered, fewer, pieces = best[before]
-        # An hour says more than a part of the day in the same words ("at noon").
-        cost = 3 if isinstance(piece.value, PartOfDay) else 2
+        # An hour says more than a part of the day in the same words ("at noon"), and anything than no time.
+        cost = 3 if isinstance(piece.value, PartOfDay | Word) else 2
         taken = (covered + piece.end - piece.start, fewer - cost, [*pieces, piece])
         best.append(max(taken, best[-1], key=lambda choice: choice[:2]))
         ends.append(piece.end)

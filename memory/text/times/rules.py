@@ -1,7 +1,8 @@
-"""Times of repeated reminders: rules of repetition, as an RRULE or as a cron line of five fields.
+"""Times of repeated reminders: rules of repetition, as an RRULE, as several of them on a line each, or as a cron line
+of five fields.
 
 Invariants: a rule names times on the wall clock. A time that the clock skips falls equally far after the gap, and the
-first of two equal readings counts, as for the night's jobs (`gateway/ops/schedule.py`). "Every two hours" and "every
+first of two equal readings counts, as for the night's jobs (`gateway/ops/night_clock.py`). "Every two hours" and "every
 ten minutes" are lengths of time instead, which no change of clocks stretches. Nothing here reads a clock.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import islice, pairwise, takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from dateutil.rrule import DAILY, rrule, rruleset, rrulestr
 
@@ -44,6 +45,9 @@ _PARTS = {
     "MONTHLY": _EVERYWHERE | {"BYHOUR", "BYMINUTE", "BYDAY", "BYMONTHDAY", "BYSETPOS"},
     "YEARLY": _EVERYWHERE | {"BYHOUR", "BYMINUTE", "BYDAY", "BYMONTHDAY", "BYSETPOS", "BYMONTH"},
 }
+_UNITS: Final = {
+    "MINUTELY": "minute", "HOURLY": "hour", "DAILY": "day", "WEEKLY": "week", "MONTHLY": "month", "YEARLY": "year",
+}  # fmt: skip
 #: The day from which a typed rule is tried out: a Monday, and the first day of a leap year.
 _TRIAL = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall clock's reading
 
@@ -73,6 +77,9 @@ def following(rule: str, *, after: datetime, first: datetime) -> datetime | None
     zone = first.tzinfo
     if zone is None:
         raise ValueError("the first time of a reminder has no zone")
+    if "\n" in rule:
+        times = [following(line, after=after, first=first) for line in rule.splitlines()]
+        return min((due for due in times if due is not None), key=datetime.timestamp, default=None)
     moment, begin = after.astimezone(UTC), first.astimezone(UTC)
     if begin > moment:
         return first
@@ -81,6 +88,71 @@ def following(rule: str, *, after: datetime, first: datetime) -> datetime | None
         return _next_length(parts, moment, first)
     walls = _walls(rule, first.replace(tzinfo=None, second=0, microsecond=0), moment.astimezone(zone))
     return _earliest(walls, moment, zone)
+
+
+class Recurrence(NamedTuple):
+    """A repetition in parts that can be said: its unit and interval, and the days and minutes of the day in it.
+
+    `weekdays` begin with Monday as 0; `nth` says which of them in the month. The last one and the last day of the
+    month are -1.
+    """
+
+    unit: str
+    interval: int = 1
+    weekdays: tuple[int, ...] = ()
+    nth: int = 0
+    days: tuple[int, ...] = ()
+    months: tuple[int, ...] = ()
+    minutes: tuple[int, ...] = ()
+
+
+def recurrences(rule: str) -> list[Recurrence]:
+    """Returns what a rule consists of; empty if its parts can't say all of it."""
+    found: dict[Recurrence, set[int]] = {}
+    try:
+        for line in rule.splitlines():
+            for one in _cron_parts(line) if line.startswith(CRON) else [_rrule_parts(_parts(line))]:
+                found.setdefault(one._replace(minutes=()), set()).update(one.minutes)
+    except (ValueError, KeyError):
+        return []
+    return [one._replace(minutes=tuple(sorted(minutes))) for one, minutes in found.items()]
+
+
+def _rrule_parts(parts: dict[str, str]) -> Recurrence:
+    """Returns the parts of an RRULE. Raises `ValueError` if it has others."""
+    parts = dict(parts)
+    unit, interval = _UNITS[parts.pop("FREQ")], int(parts.pop("INTERVAL", 1))
+    days, months, hours, minutes = (
+        _numbers(parts.pop(name, "")) for name in ("BYMONTHDAY", "BYMONTH", "BYHOUR", "BYMINUTE")
+    )
+    named = re.findall(r"([+-]?\d*)([A-Z]{2})", parts.pop("BYDAY", ""))
+    if days[1:] == tuple(range(29, days[-1] + 1 if days else 0)) and parts.get("BYSETPOS") == "-1":
+        del parts["BYSETPOS"]
+        days = (-1,) if days[-1] == 31 else days[-1:]
+    nth = {int(number or 0) for number, _ in named} or {0}
+    unsaid = min((*days, 1)) < (1 if unit == "year" else -1) or (unit == "year" and bool(days) != bool(months))
+    if parts or unsaid or len(nth) > 1 or (named and (unit == "week") == (nth != {0})):
+        raise ValueError("a rule with parts of its own")
+    times = tuple(hour * 60 + minute for hour in hours for minute in minutes or (0,))
+    return Recurrence(unit, interval, tuple(DAYS.index(day) for _, day in named), nth.pop(), days, months, times)
+
+
+def _cron_parts(rule: str) -> list[Recurrence]:
+    minutes, hours, days, months, weekdays = _cron_fields(rule)
+    times = tuple(hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes))
+    of_week = tuple(sorted({(day - 1) % 7 for day in weekdays}))
+    of_month, of_year = tuple(sorted(days)), tuple(sorted(months)) if len(months) < 12 else ()
+    named = [
+        *([Recurrence("month", days=of_month, months=of_year, minutes=times)] if len(of_month) < 31 else []),
+        *([Recurrence("week", weekdays=of_week, months=of_year, minutes=times)] if len(of_week) < 7 else []),
+    ]
+    if len(named) > 1 and any(field.startswith("*") for field in rule.removeprefix(CRON).split()[2::2]):
+        raise ValueError("days of the week that are days of the month, too")
+    return named or [Recurrence("day", months=of_year, minutes=times)]
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number)
 
 
 def _next_length(parts: dict[str, str], moment: datetime, first: datetime) -> datetime | None:

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache, cached_property
 from itertools import chain
 from typing import Any, Final, Literal, TypeAlias
@@ -31,11 +32,13 @@ DATES: Final = (
     "month_day",
 )  # fmt: skip
 #: Meanings whose slots aren't read one by one.
-WORDS: Final = ("past", "soon", "period", "vague", "every_weekday")
+WORDS: Final = ("past", "soon", "period", "vague", "every_weekday", "clocks", "between", "except")
 #: Patterns for the words before a day (up to its first character), behind it, and between two.
 AROUND: Final = (
     "lead", "tail", "part", "part_behind", "open", "to", "beside", "needs", "needs_open", "needs_behind", "shy",
 )  # fmt: skip
+#: How like a name a mistyped one is.
+_NEAR: Final = 0.84
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Patterns of numbers in any place, by the slot's name.
@@ -125,6 +128,18 @@ class Table:
             with suppress(ValueError):
                 return int(self.value(name, text))
         raise ValueError(f"not a number: {text!r}")
+
+    def is_mistyped(self, word: str) -> bool:
+        """Returns whether a word (folded) is nearly, but not quite, the name of a day or a month."""
+        return self.spaced and word not in self._names and bool(get_close_matches(word, self._names, n=1, cutoff=_NEAR))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        lists = [self._words[name] for name in ("weekday", "month", "near")]
+        names = {fold(name) for words in lists for text in words.values() for name in text.split("|")}
+        return frozenset(
+            name.replace("s?", end) for name in names for end in ("", "s") if name.replace("s?", "").isalpha()
+        )
 
     def ordinal(self, text: str) -> int:
         """Reads a place in a list: "second", "2nd", 二."""

@@ -6,21 +6,27 @@ other. A day without an hour means nine o'clock.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate, pairwise
 from typing import Final, TypeVar
 
 from memory.text.times.pieces import (
     Ahead,
     Clock,
+    Clocks,
     Day,
     Every,
+    Except,
     For,
     PartOfDay,
     Until,
     Value,
+    Window,
     Word,
+    in_part,
     month_day,
     yearly,
 )
@@ -35,7 +41,7 @@ _SPANS: Final = {
 _NINE: Final = 9 * 60
 _DAY: Final = 24 * 60
 _SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
-_Kind = TypeVar("_Kind", Clock, PartOfDay, Day, Ahead, Every, Until, For, Word)
+_Kind = TypeVar("_Kind", Clock, Window, Except, PartOfDay, Day, Ahead, Every, Until, For, Word)
 
 
 class Doubt(Exception):
@@ -48,8 +54,9 @@ class Doubt(Exception):
 
 def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Reading | Reason:
     """Returns the time that the pieces make up at `now`, or the reason why there is none."""
+    listed = [time for value in values for time in (value.times if isinstance(value, Clocks) else (value,))]
     try:
-        found = _Pieces(values, now, twelve=twelve).time()
+        found = _one_after_the_other([_Pieces(group, now, twelve=twelve).time() for group in _groups(listed)])
     except Doubt as doubt:
         return doubt.reason
     except (ValueError, OverflowError):
@@ -69,9 +76,11 @@ class _Pieces:
         self._twelve = twelve
         self._values = values
         self._clocks = list(dict.fromkeys(self._all(Clock)))
-        self._repeats = _merged(self._all(Every))
         self._days = self._all(Day)
-        self._part = self._one_part()
+        self._parts = self._named_parts()
+        self._repeats, self._only_on = self._repeated_in_window(self._all(Every))
+        if any(every.hours not in (0, len(self._clocks)) for every in self._all(Every)):
+            raise Doubt("vague")  # three times a day, but when?
 
     def time(self) -> Reading:
         words, aheads = self._all(Word), self._all(Ahead)
@@ -81,9 +90,9 @@ class _Pieces:
             raise Doubt("vague")
         if self._repeats:
             return self._repeated(self._repeats)
-        if any(isinstance(value, Until | For) for value in self._values):
+        if any(isinstance(value, Until | For | Except) for value in self._values):
             raise Doubt("vague")
-        if len(self._clocks) > 1:
+        if len(self._clocks) > 1 or len(self._parts) > 1:
             raise Doubt("vague")
         if aheads:
             return self._ahead(aheads[0])
@@ -94,18 +103,42 @@ class _Pieces:
     def _all(self, kind: type[_Kind]) -> list[_Kind]:
         return [value for value in self._values if isinstance(value, kind)]
 
+    @property
+    def _part(self) -> str | None:
+        """The part of the day that all hours are in."""
+        if len(self._parts) > 1 and self._clocks:
+            raise Doubt("vague")
+        return self._parts[0] if self._parts else None
+
     def _is_bare(self) -> bool:
         return self._part is None and any(clock.bare and clock.minutes <= _DAY // 2 for clock in self._clocks)
 
-    def _one_part(self) -> str | None:
-        parts = {value.name for value in self._all(PartOfDay)} | {day.part for day in self._days if day.part}
-        if self._repeats and self._repeats.part:
-            parts.add(self._repeats.part)
-        if parts == {"evening", "night"}:
-            return "evening"
-        if len(parts) > 1:
+    def _named_parts(self) -> list[str]:
+        named = [value.name for value in self._all(PartOfDay)]
+        named += [day.part for day in self._days if day.part]
+        named += [every.part for every in self._all(Every) if every.part]
+        parts = sorted(set(named), key=list(_SPANS).index)
+        return ["evening"] if parts == ["evening", "night"] else parts
+
+    def _repeated_in_window(self, everies: list[Every]) -> tuple[Every | None, date | None]:
+        """Returns the repetition, and its only day if it has one.
+
+        A length that repeats between two hours is the same as those hours of every day.
+        """
+        windows = self._all(Window)
+        short = [every for every in everies if every.frequency in _SHORT]
+        if not windows:
+            return _merged(everies, self._all(Except)), None
+        if len(windows) > 1 or len(short) != 1 or self._clocks or self._parts:
             raise Doubt("vague")
-        return parts.pop() if parts else None
+        step = _SHORT[short[0].frequency] * short[0].interval
+        if step < CLOSEST:
+            raise Doubt("impossible")
+        times = range(windows[0].first, windows[0].last + 1, int(step.total_seconds()) // 60)
+        self._clocks = [Clock(minutes) for minutes in times]
+        longer = [every for every in everies if every not in short]
+        only = self._one_day().day if self._days and not longer and not self._days[0].begins else None
+        return _merged(longer or [Every("DAILY")], self._all(Except)), only
 
     # Times that come once.
 
@@ -175,9 +208,9 @@ class _Pieces:
 
     def _clock_minutes(self, clock: Clock, *, spoken_day: bool) -> list[int]:
         minutes = clock.minutes
-        if self._part:
-            meant = _in_part(minutes, self._part) if clock.bare or minutes == 0 else minutes
-            first, last = _SPANS[self._part]
+        if part := clock.part or self._part:
+            meant = in_part(minutes, part) if clock.bare or minutes == 0 else minutes
+            first, last = _SPANS[part]
             if not first * 60 <= meant <= last * 60:
                 raise Doubt("vague")
             return [meant]
@@ -204,7 +237,7 @@ class _Pieces:
         step = _SHORT[every.frequency] * every.interval
         if step < CLOSEST:
             raise Doubt("impossible")
-        if self._part or len(self._clocks) > 1:
+        if self._part or len(self._clocks) > 1 or not all(day.begins for day in self._days):
             raise Doubt("vague")
         rule = f"{RRULE}FREQ={every.frequency};INTERVAL={every.interval}"
         if self._clocks or self._days:
@@ -215,28 +248,24 @@ class _Pieces:
     def _by_days(self, every: Every) -> Reading:
         every, start = self._with_day(every)
         minutes = sorted({self._clock_minutes(clock, spoken_day=False)[0] % _DAY for clock in self._clocks})
-        if len({time % 60 for time in minutes}) > 1:
-            raise Doubt("vague")
-        minutes = minutes or [self._minutes(spoken_day=False)[0]]
-        hours = ",".join(str(time // 60) for time in minutes)
-        parts = [*every.by, ("BYHOUR", hours), ("BYMINUTE", str(minutes[0] % 60))]
-        tail = "".join(f";{name}={value}" for name, value in parts)
+        if not minutes:
+            known = self._parts[1:] and "dawn" not in self._parts
+            minutes = [_HOURS[part] * 60 for part in self._parts] if known else self._minutes(spoken_day=False)
         begin = max(self._now, self._local(start, 0) - timedelta(seconds=1)) if start else self._now
-        first = following(f"{RRULE}FREQ={every.frequency}{tail}", after=begin, first=begin)
+        first = following(_lines(replace(every, interval=1), minutes), after=begin, first=begin)
         if first is None:
             raise Doubt("impossible")
         if start and not self._days[0].begins and first.date() != start:
             raise Doubt("vague")
-        interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
-        return Reading(
-            first=first, rule=f"{RRULE}FREQ={every.frequency}{interval}{tail}", hour_given=bool(self._clocks)
-        )
+        return Reading(first=first, rule=_lines(every, minutes), hour_given=bool(self._clocks))
 
     def _with_day(self, every: Every) -> tuple[Every, date | None]:
         """Returns the repetition with its days, and the day on which it begins, if one was named."""
         day = self._one_day() if self._days else None
         if day is not None and day.day < self._now.date():
             raise Doubt("past")
+        if every.frequency == "DAILY" and day is not None and day.kind == "weekday" and not day.begins:
+            raise Doubt("vague")  # every day at 8, on Sunday at 10
         if every.by or every.frequency == "DAILY":
             return every, day.day if day else None
         if day is None:
@@ -251,28 +280,13 @@ class _Pieces:
 
     def _last_day(self, first: datetime) -> date | None:
         ends, lengths = self._all(Until), self._all(For)
-        if len(ends) + len(lengths) > 1:
+        if len(ends) + len(lengths) > (0 if self._only_on else 1):
             raise Doubt("vague")
         if ends:
             return ends[0].day
         if lengths:
             return (first.replace(tzinfo=None) + lengths[0].length.steps).date() - timedelta(days=1)
-        return None
-
-
-def _in_part(minutes: int, part: str) -> int:
-    """Returns a time of day without "am" or "pm" in a part of the day; past 24:00 it is in the night's second half."""
-    half = 720
-    hour = minutes // 60
-    if hour > 12:
-        return minutes
-    if part in ("dawn", "morning"):
-        return minutes % half if hour == 12 and part == "dawn" else minutes
-    if part == "noon":
-        return minutes if hour >= 10 else minutes + half
-    if part == "night" and (hour == 12 or hour <= 4):
-        return minutes % half + _DAY
-    return minutes if hour == 12 else minutes + half
+        return self._only_on
 
 
 def _gravest(words: list[Word]) -> Reason:
@@ -280,29 +294,86 @@ def _gravest(words: list[Word]) -> Reason:
     return "impossible" if "impossible" in reasons else "past" if "past" in reasons else "vague"
 
 
-def _merged(everies: list[Every]) -> Every | None:
+def _merged(everies: list[Every], exceptions: list[Except]) -> Every | None:
     if not everies:
         return None
-    found = everies[0]
+    found = replace(everies[0], part=None, hours=0)
     for other in everies[1:]:
         found = _both(found, other)
+    for left_out in exceptions:
+        found = _without(found, {DAYS[day] for day in left_out.days})
     return found
 
 
-def _both(one: Every, other: Every) -> Every:
-    part = one.part or other.part
-    if one.part and other.part and one.part != other.part:
+def _without(every: Every, left_out: set[str]) -> Every:
+    """Returns a repetition on days of the week without some of them."""
+    named = every.by[0][1].split(",") if every.frequency == "WEEKLY" and every.by else ()
+    days = DAYS if every == Every("DAILY") else named
+    kept = [day for day in days if day not in left_out]
+    if not kept:
         raise Doubt("vague")
+    return Every("WEEKLY", every.interval, (("BYDAY", ",".join(kept)),))
+
+
+def _both(one: Every, other: Every) -> Every:
     if one.frequency == "DAILY" and one.interval == 1 and other.by:
-        one = Every(other.frequency, 1, (), None)
+        one = Every(other.frequency)
     if other.frequency == "DAILY" and other.interval == 1 and one.by:
-        other = Every(one.frequency, 1, (), None)
+        other = Every(one.frequency)
     if one.frequency != other.frequency or (one.interval > 1 and other.interval > 1 and one.interval != other.interval):
         raise Doubt("vague")
-    if one.by and other.by and one.by != other.by:
-        if one.frequency != "WEEKLY":
-            raise Doubt("vague")
-        days = {day for ((_, value),) in (one.by, other.by) for day in value.split(",")}
-        by = (("BYDAY", ",".join(sorted(days, key=DAYS.index))),)
-        return Every("WEEKLY", max(one.interval, other.interval), by, part)
-    return Every(one.frequency, max(one.interval, other.interval), one.by or other.by, part)
+    interval = max(one.interval, other.interval)
+    if not (one.by and other.by) or one.by == other.by:
+        return Every(one.frequency, interval, one.by or other.by)
+    if one.frequency != "WEEKLY" or one.part or other.part:
+        raise Doubt("vague")
+    days = {day for ((_, value),) in (one.by, other.by) for day in value.split(",")}
+    return Every("WEEKLY", interval, (("BYDAY", ",".join(sorted(days, key=DAYS.index))),))
+
+
+def _lines(every: Every, minutes: Sequence[int]) -> str:
+    """Returns the rule of a repetition at some minutes of the day: one line for all hours that have the same minute."""
+    names = [name for name, _ in every.by]
+    by_line: dict[int, list[int]] = {}
+    for minute in minutes:
+        # Of several hours, a position in a month would take one.
+        by_line.setdefault(minute if "BYSETPOS" in names else minute % 60, []).append(minute // 60)
+    interval = f";INTERVAL={every.interval}" if every.interval > 1 else ""
+    by = "".join(f";{name}={value}" for name, value in every.by)
+    return "\n".join(
+        f"{RRULE}FREQ={every.frequency}{interval}{by};BYHOUR={','.join(map(str, hours))};BYMINUTE={minute % 60}"
+        for minute, hours in by_line.items()
+    )
+
+
+def _groups(values: Sequence[Value]) -> list[list[Value]]:
+    """Returns the pieces of each repetition if each has hours of its own: "mondays at 9 and fridays at 17"."""
+    if sum(isinstance(value, Clock) for value in values) < 2 or not any(
+        isinstance(value, Every) and value.frequency == "WEEKLY" for value in values
+    ):
+        return [list(values)]
+    own: list[Value] = []
+    shared: list[Value] = []
+    for value in values:
+        if isinstance(value, Day) and value.kind == "weekday" and not value.begins:
+            own.append(Every("WEEKLY", 1, (("BYDAY", DAYS[value.day.weekday()]),), value.part))
+        else:
+            (own if isinstance(value, Clock) or (isinstance(value, Every) and value.by) else shared).append(value)
+    kinds = "".join("c" if isinstance(value, Clock) else "e" for value in own)
+    if re.fullmatch("c+e*|e+c+", kinds):
+        return [list(values)]
+    if not (groups := re.fullmatch("(?:ec+)+|(?:c+e)+", kinds) and re.findall("ec+|c+e", kinds)):
+        raise Doubt("vague")
+    ends = list(accumulate(map(len, groups), initial=0))
+    return [[*own[start:end], *shared] for start, end in pairwise(ends)]
+
+
+def _one_after_the_other(readings: Sequence[Reading]) -> Reading:
+    """Returns the reminder that is due whenever one of these is."""
+    first = min(readings, key=lambda reading: reading.first.timestamp())
+    if not readings[1:]:
+        return first
+    rule = "\n".join(reading.rule or "" for reading in readings)
+    if "INTERVAL" in rule:
+        raise Doubt("vague")  # the weeks of both would count from the first
+    return replace(first, rule=rule)

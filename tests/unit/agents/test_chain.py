@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -101,74 +102,75 @@ async def test_the_first_model_answers_and_the_second_is_left_alone() -> None:
     assert (first.calls, second.calls, world.slept) == (1, 0, [])
 
 
-@pytest.mark.parametrize("error", [ModelUnavailable("down"), ModelRateLimited("slow"), BadCompletion("cut")])
-async def test_a_passing_failure_is_tried_again_three_times(error: ModelError) -> None:
-    """Most failures of vendors last seconds, and a person would rather wait than read an error."""
-    world, model = World(), Scripted("a/1", error, error, error, ["back"])
-    assert (await world.chain(model).complete(REQUEST)).text == "back"
-    assert world.slept == list(WAITS)
-
-
-async def test_a_model_that_stays_down_is_called_four_times() -> None:
-    world, model = World(), Scripted("a/1", ModelUnavailable("down"))
-    with pytest.raises(ModelUnavailable):
-        await world.chain(model).complete(REQUEST)
-    assert (model.calls, world.slept) == (4, list(WAITS))
-
-
-@pytest.mark.parametrize(("random", "factor"), [(0.0, 0.75), (0.999_999, 1.25)])
-async def test_waits_vary_by_a_quarter(random: float, factor: float) -> None:
-    """Many chats that failed together must not come back together."""
-    world = World(random)
-    with pytest.raises(ModelUnavailable):
-        await world.chain(Scripted("a/1", ModelUnavailable("down"))).complete(REQUEST)
-    assert world.slept == pytest.approx([wait * factor for wait in WAITS], rel=1e-5)
-
-
-async def test_a_wait_the_vendor_asks_for_is_kept_to_the_full() -> None:
-    """Coming back early is counted against the key by most vendors."""
-    world, model = World(random=0.0), Scripted("a/1", ModelRateLimited("slow", retry_after=7.5), ["ok"])
-    await world.chain(model).complete(REQUEST)
-    assert world.slept == [7.5]
-
-
-@pytest.mark.parametrize("asked", [0.0, 0.1])
-async def test_a_vendor_that_asks_for_hardly_a_wait_still_gets_one(asked: float) -> None:
-    """`retry-after: 0` from an overloaded server must not become a burst of four calls."""
-    world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=asked), ["ok"])
-    await world.chain(model).complete(REQUEST)
-    assert world.slept == [WAITS[0]]
-
-
 async def test_the_longest_wait_itself_is_still_waited() -> None:
     world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=LONGEST_WAIT), ["ok"])
     await world.chain(model).complete(REQUEST)
     assert world.slept == [LONGEST_WAIT]
 
 
-async def test_a_longer_wait_sends_the_chain_to_the_next_model_at_once() -> None:
-    """Nobody waits for half a minute while another model stands ready."""
-    first = Scripted("a/1", ModelRateLimited("spent", retry_after=LONGEST_WAIT + 1))
-    world, second = World(), Scripted("b/2", ["here"])
-    assert (await world.chain(first, second).complete(REQUEST)).text == "here"
-    assert (first.calls, world.slept) == (1, [])
+DOWN, BACK = ModelUnavailable("down"), ["back"]
 
 
-async def test_a_longer_wait_without_another_model_is_raised_with_its_length() -> None:
-    """Whoever shows the error can say when to come back."""
-    world = World()
-    model = Scripted("a/1", ModelRateLimited("spent", retry_after=3600.0))
-    with pytest.raises(ModelRateLimited) as caught:
-        await world.chain(model).complete(REQUEST)
-    assert (model.calls, world.slept, caught.value.retry_after) == (1, [], 3600.0)
+def spent(seconds: float) -> ModelRateLimited:
+    return ModelRateLimited("slow", retry_after=seconds)
 
 
-@pytest.mark.parametrize("error", [ModelAuth("bad key"), ModelRefused("no such model")])
-async def test_a_lasting_failure_goes_to_the_next_model_without_another_try(error: ModelError) -> None:
-    """A wrong key will not become right in eight seconds."""
-    world, first, second = World(), Scripted("a/1", error), Scripted("b/2", ["here"])
-    assert (await world.chain(first, second).complete(REQUEST)).provider == "b/2"
-    assert (first.calls, world.slept) == (1, [])
+#: Why; what the first model does and whether there is a second one, which answers "here"; the text of the answer or the
+#: error; how often each is called, and the waits. Most failures of vendors last seconds, and a person would rather wait
+#: than read an error, but not for half a minute while another model stands ready.
+TRIES: list[tuple[str, list[Any], bool, str | type[ModelError], tuple[int, int], Sequence[float]]] = [
+    ("a passing failure", [DOWN] * 3 + [BACK], False, "back", (4, 0), WAITS),
+    ("a busy minute", [ModelRateLimited("slow")] * 3 + [BACK], False, "back", (4, 0), WAITS),
+    ("an unwatched answer that breaks off", [["Once", BadCompletion("cut")], BACK], False, "back", (2, 0), WAITS[:1]),
+    ("one that stays down", [DOWN], False, ModelUnavailable, (4, 0), WAITS),
+    ("a wait that is asked for, in full", [spent(7.5), BACK], False, "back", (2, 0), [7.5]),
+    ("hardly a wait, which is no burst", [spent(0.0), BACK], False, "back", (2, 0), WAITS[:1]),
+    ("a tenth of a second, either", [spent(0.1), BACK], False, "back", (2, 0), WAITS[:1]),
+    ("a long wait beside another model", [spent(LONGEST_WAIT + 1)], True, "here", (1, 1), []),
+    ("a long wait without one", [spent(3600.0)], False, ModelRateLimited, (1, 0), []),
+    ("a wrong key", [ModelAuth("bad key")], True, "here", (1, 1), []),
+    ("no such model", [ModelRefused("no such model")], True, "here", (1, 1), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("acts", "another", "told", "calls", "slept"), [row[1:] for row in TRIES], ids=[row[0] for row in TRIES]
+)
+async def test_what_is_tried_again_and_what_goes_to_the_next_model(
+    acts: list[Any], another: bool, told: str | type[ModelError], calls: tuple[int, int], slept: Sequence[float]
+) -> None:
+    world, first, second = World(), Scripted("a/1", *acts), Scripted("b/2", ["here"])
+    chain = world.chain(first, second) if another else world.chain(first)
+    if isinstance(told, str):
+        assert (await chain.complete(REQUEST)).text == told
+    else:
+        with pytest.raises(told) as caught:
+            await chain.complete(REQUEST)
+        assert caught.value.retry_after == getattr(acts[0], "retry_after", None)
+    assert ((first.calls, second.calls), world.slept) == (calls, list(slept))
+
+
+@pytest.mark.parametrize(("random", "factor"), [(0.0, 0.75), (0.999_999, 1.25)])
+async def test_waits_vary_by_a_quarter(random: float, factor: float) -> None:
+    """Many chats that failed together must not come back together. What a vendor asks for does not vary."""
+    world = World(random)
+    with pytest.raises(ModelUnavailable):
+        await world.chain(Scripted("a/1", DOWN)).complete(REQUEST)
+    assert world.slept == pytest.approx([wait * factor for wait in WAITS], rel=1e-5)
+    world = World(random)
+    await world.chain(Scripted("a/1", spent(7.5), BACK)).complete(REQUEST)
+    assert min(world.slept) >= 7.5
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(WAITS[0], 1), (WAITS[0] + 0.1, 2), (sum(WAITS) + 1, 4), (None, 4)])
+async def test_no_wait_is_begun_that_outlasts_the_callers_patience(seconds: float | None, calls: int) -> None:
+    """The reason said now is worth more than "that took too long" said later; another model needs no wait."""
+    world, model, second = World(), Scripted("a/1", DOWN), Scripted("b/2", ["here"])
+    with pytest.raises(ModelUnavailable, match="down"):
+        await world.chain(model, seconds=seconds).complete(REQUEST)
+    assert model.calls == calls
+    assert sum(world.slept) < (seconds or sum(WAITS) + 1)
+    assert (await world.chain(model, second, seconds=0.1).complete(REQUEST)).text == "here"
 
 
 async def test_a_context_overflow_is_neither_tried_again_nor_passed_on() -> None:
@@ -247,12 +249,6 @@ async def test_white_space_does_not_count_as_shown() -> None:
     """Some models open with blank lines, which nobody sees."""
     world, model = World(), Scripted("a/1", ["\n\n", BadCompletion("cut")], ["Whole"])
     assert (await world.chain(model).complete(REQUEST, world.show)).text == "Whole"
-
-
-async def test_an_unwatched_answer_that_breaks_off_is_tried_again() -> None:
-    """Background work shows nothing, so a new try can do no harm."""
-    world, model = World(), Scripted("a/1", ["Once", BadCompletion("cut")], ["Whole"])
-    assert (await world.chain(model).complete(REQUEST)).text == "Whole"
 
 
 async def test_the_error_names_every_model_tried_and_is_the_last_ones() -> None:
@@ -353,23 +349,6 @@ async def test_a_cancelled_wait_ends_the_call() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (first.calls, second.calls) == (1, 0)
-
-
-@pytest.mark.parametrize(("seconds", "calls"), [(WAITS[0], 1), (WAITS[0] + 0.1, 2), (sum(WAITS) + 1, 4), (None, 4)])
-async def test_no_wait_is_begun_that_outlasts_the_callers_patience(seconds: float | None, calls: int) -> None:
-    """The reason said now is worth more than "that took too long" said later."""
-    world, model = World(), Scripted("a/1", ModelUnavailable("down"))
-    with pytest.raises(ModelUnavailable, match="down"):
-        await world.chain(model, seconds=seconds).complete(REQUEST)
-    assert model.calls == calls
-    assert sum(world.slept) < (seconds or sum(WAITS) + 1)
-
-
-async def test_the_callers_patience_does_not_keep_the_next_model_from_being_asked() -> None:
-    """It needs no wait to be asked."""
-    world, first, second = World(), Scripted("a/1", ModelUnavailable("down")), Scripted("b/2", ["here"])
-    assert (await world.chain(first, second, seconds=0.1).complete(REQUEST)).text == "here"
-    assert (first.calls, second.calls) == (1, 1)
 
 
 async def test_a_model_that_hangs_is_not_asked_again_while_another_stands_ready() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.api import bodies
+from gateway.api import doors
 from gateway.api.callers import ApiRefusal
 from gateway.api.wire import asked
 
@@ -24,7 +24,7 @@ _VALUES = st.recursive(
 
 
 async def read(body: bytes) -> Any:
-    return await bodies.read(body, lambda made: made)
+    return await doors.read_body(body, lambda made: made)
 
 
 async def refused(body: bytes) -> int:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, SecretStr
 from agents.spec import AgentSpec
 from agents.tools import installed
 from gateway.__main__ import main
-from gateway.config import explaining
+from gateway.config import loading
 from gateway.config.loading import ConfigError, find, load
 from gateway.config.retired import RETIRED, RETIRED_OF_AGENTS, Retired
 from gateway.config.settings import DiscordSettings, FrontEndSettings, Settings, TelegramSettings, TranscriberSettings
@@ -336,7 +336,7 @@ def test_no_option_that_exists_is_called_retired(
     retired: Mapping[str, Retired], model: type[Settings | AgentSpec]
 ) -> None:
     """It would be dropped from everybody's file."""
-    assert {option.replace(".*", "[]") for option in retired} & set(explaining.options(model)) == set()
+    assert {option.replace(".*", "[]") for option in retired} & set(loading.options(model)) == set()
 
 
 # --- mistakes ---
@@ -381,105 +381,38 @@ def test_mistake_in_the_config_is_told_in_plain_words(tmp_path: Path, text: str,
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (
-            "persona: x",
-            (
-                "a.yaml:1: name: is missing; it must be a name of at most 32 characters: a letter a-z, then letters "
-                "a-z, digits, - or _. Fix: add name: assistant."
-            ),
-        ),
-        (
-            "name: a\nrules: be nice",
-            (
-                'a.yaml:2: rules = "be nice": must be a list: one item a line, each beginning '
-                "with '- '. Fix: write the items below it, or [] for none."
-            ),
-        ),
-        (
-            "name: a\nrules:\n  - x\n  - 5",
-            "a.yaml:4: rules[1] = 5: must be a text of 1 to 1000 characters. Fix: put the value in quotes.",
-        ),
-        (
-            "name: a\ntools: [now, serach_memory]",
-            (
-                'a.yaml:2: tools[1] = "serach_memory": must be one of now, search_memory, '
-                "remember_fact, correct_fact, confirm_fact, forget_fact, memory_stats, get_entity_info, "
-                "reminders, fetch_url, web_search. "
-                "Fix: write - search_memory."
-            ),
-        ),
-        (
-            "name: a\nsession: {at: noon}",
-            'a.yaml:2: session.at = "noon": must be a time of day from 00:00 to 23:59. Fix: write for example at: 04:00.',
-        ),
-        (
-            "name: a\nmodels:\n  - model: x",
-            (
-                "a.yaml:3: models[0].provider: is missing; it must be one of openai, anthropic, gemini, "
-                "openrouter, groq, mistral, deepseek, ollama, lmstudio, llamacpp, offline, or a provider of an installed "
-                "package. Fix: add provider: openai."
-            ),
-        ),
-        (
-            "name: a\nmodels: [{provider: openai}]",
-            (
-                "a.yaml:2: models[0].model: is missing: the provider openai needs to know which model. "
-                "Fix: add model: gpt-4o-mini."
-            ),
-        ),
-        (
-            "name: a\nmodel: x",
-            "a.yaml:2: model: unknown option. Fix: write models instead.",
-        ),
-        (
-            "name: a\nbase_url: x",
-            "a.yaml:2: base_url: unknown option. Fix: move it to models[].base_url.",
-        ),
-        (
-            "name: a\ntimezone: Europe/Lisbonn",
-            (
-                'a.yaml:2: timezone = "Europe/Lisbonn": must be an IANA timezone. '
-                "Fix: write for example timezone: Europe/Lisbon."
-            ),
-        ),
-        (
-            "name: a\nrouting:\n  people: ['12345']",
-            (
-                'a.yaml:3: routing.people[0] = "12345": must be a person as platform:user_id, such as telegram:12345. '
-                "Fix: write for example - telegram:12345."
-            ),
-        ),
-        (
-            "name: a\nmodels:\n- {provider: openai, model: m, context: 4096}\nwindow:\n  tokens: 5000",
-            (
-                "a.yaml:5: window.tokens = 5000: is more than the first model's context of 4096 tokens. "
-                "Fix: make the window smaller, or set the model's true context."
-            ),
-        ),
-        (
-            "name: a\nmodels:\n" + "- {provider: offline}\n" * 11,
-            "a.yaml:2: models: has more than 10 items. Fix: keep at most 10.",
-        ),
-        (
-            "name: list",
-            (
-                'a.yaml:1: name = "list": is a word that commands already use. '
-                "Fix: choose a name other than all, console, default, list, none."
-            ),
-        ),
-        (
-            "name: a\nrouting:\n  threads: ['x:a/b:1']",
-            'a.yaml:3: routing.threads[0] = "x:a/b:1": would never match, since keys are escaped. Fix: write x:a%2Fb:1.',
-        ),
-        (
-            "name: a\nrouting:\n  chats: ['x:%FF']",
-            (
-                'a.yaml:3: routing.chats[0] = "x:%FF": would never match, since keys are escaped. '
-                "Fix: copy the key from /status."
-            ),
-        ),
+        ("persona: x",
+         "a.yaml:1: name: is missing; it must be a name of at most 32 characters: a letter a-z, then letters a-z, digits, - or _. Fix: add name: assistant."),
+        ("name: a\nrules: be nice",
+         'a.yaml:2: rules = "be nice": must be a list: one item a line, each beginning with \'- \'. Fix: write the items below it, or [] for none.'),
+        ("name: a\nrules:\n  - x\n  - 5",
+         "a.yaml:4: rules[1] = 5: must be a text of 1 to 1000 characters. Fix: put the value in quotes."),
+        ("name: a\ntools: [now, serach_memory]",
+         'a.yaml:2: tools[1] = "serach_memory": must be one of now, search_memory, remember_fact, correct_fact, confirm_fact, forget_fact, memory_stats, get_entity_info, reminders, fetch_url, web_search. Fix: write - search_memory.'),
+        ("name: a\nsession: {at: noon}",
+         'a.yaml:2: session.at = "noon": must be a time of day from 00:00 to 23:59. Fix: write for example at: 04:00.'),
+        ("name: a\nmodels:\n  - model: x",
+         "a.yaml:3: models[0].provider: is missing; it must be one of openai, anthropic, gemini, openrouter, groq, mistral, deepseek, ollama, lmstudio, llamacpp, offline, or a provider of an installed package. Fix: add provider: openai."),
+        ("name: a\nmodels: [{provider: openai}]",
+         "a.yaml:2: models[0].model: is missing: the provider openai needs to know which model. Fix: add model: gpt-4o-mini."),
+        ("name: a\nmodel: x", "a.yaml:2: model: unknown option. Fix: write models instead."),
+        ("name: a\nbase_url: x", "a.yaml:2: base_url: unknown option. Fix: move it to models[].base_url."),
+        ("name: a\ntimezone: Europe/Lisbonn",
+         'a.yaml:2: timezone = "Europe/Lisbonn": must be an IANA timezone. Fix: write for example timezone: Europe/Lisbon.'),
+        ("name: a\nrouting:\n  people: ['12345']",
+         'a.yaml:3: routing.people[0] = "12345": must be a person as platform:user_id, such as telegram:12345. Fix: write for example - telegram:12345.'),
+        ("name: a\nmodels:\n- {provider: openai, model: m, context: 4096}\nwindow:\n  tokens: 5000",
+         "a.yaml:5: window.tokens = 5000: is more than the first model's context of 4096 tokens. Fix: make the window smaller, or set the model's true context."),
+        ("name: a\nmodels:\n" + "- {provider: offline}\n" * 11,
+         "a.yaml:2: models: has more than 10 items. Fix: keep at most 10."),
+        ("name: list",
+         'a.yaml:1: name = "list": is a word that commands already use. Fix: choose a name other than all, console, default, list, none.'),
+        ("name: a\nrouting:\n  threads: ['x:a/b:1']",
+         'a.yaml:3: routing.threads[0] = "x:a/b:1": would never match, since keys are escaped. Fix: write x:a%2Fb:1.'),
+        ("name: a\nrouting:\n  chats: ['x:%FF']",
+         'a.yaml:3: routing.chats[0] = "x:%FF": would never match, since keys are escaped. Fix: copy the key from /status.'),
     ],
-)
+)  # fmt: skip
 def test_mistake_in_an_agent_is_told_in_plain_words(tmp_path: Path, text: str, told: str) -> None:
     """Agents are written by people who never see the code."""
     path = write(tmp_path, "default_agent: " + ("list" if "list" in text else "a"), a=text)

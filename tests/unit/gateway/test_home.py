@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gateway.cli.init_texts import SPOKEN, language, texts
+from gateway.cli.setting_up import Choices, make_home
 from gateway.config import setup
-from gateway.config.home import Choices, make
 from gateway.config.loading import Config, ConfigError, data_here, find, load, misplaced
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def files(folder: Path) -> list[str]:
 
 def test_a_new_home_passes_the_check_and_belongs_to_its_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "home"
-    make(folder, Choices(model=MODEL, secret=("MY_KEY", "sk-1'x'"), language="zh"), fine)
+    make_home(folder, Choices(model=MODEL, secret=("MY_KEY", "sk-1'x'"), language="zh"), fine)
     assert files(folder) == [".env", "agents", "agents/assistant.yaml", "config.yaml", "data"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()} == {0o600}
     spec = fine(folder / "config.yaml").agents["assistant"]
@@ -42,11 +42,11 @@ def test_a_home_that_fails_the_check_leaves_nothing_behind(tmp_path: Path) -> No
     (tmp_path / ".env").write_text("OTHER=1\n")
     choices = Choices(model=MODEL, secret=("WRONG_NAME", "sk-1"), language="en")
     with pytest.raises(ConfigError, match="MY_KEY"):
-        make(tmp_path, choices, fine)
+        make_home(tmp_path, choices, fine)
     assert files(tmp_path) == [".env"]
     assert (tmp_path / ".env").read_text() == "OTHER=1\n"
     with pytest.raises(ConfigError):
-        make(tmp_path / "deep" / "er", choices, fine)
+        make_home(tmp_path / "deep" / "er", choices, fine)
     assert files(tmp_path) == [".env"]
 
 
@@ -54,10 +54,10 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("default_agent: mine\n")
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "mine.yaml").write_text("name: mine\n")
-    made = make(tmp_path, NOTHING, fine)
+    made = make_home(tmp_path, NOTHING, fine)
     assert [path.name for path in made] == [".env"]
     assert (tmp_path / "config.yaml").read_text() == "default_agent: mine\n"
-    assert make(tmp_path, NOTHING, fine) == []
+    assert make_home(tmp_path, NOTHING, fine) == []
 
 
 def test_databases_that_were_used_before_stay_in_use(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_databases_that_were_used_before_stay_in_use(tmp_path: Path) -> None:
     (clone / "data" / "remora.db").touch()
     assert data_here({}, clone, home) == clone / "data"
     folder = home / ".config" / "remora"
-    make(folder, Choices(model=None, secret=None, language="en", data_dir=str(clone / "data")), fine)
+    make_home(folder, Choices(model=None, secret=None, language="en", data_dir=str(clone / "data")), fine)
     assert fine(folder / "config.yaml").data_dir == clone / "data"
     assert not (folder / "data").exists()
 
@@ -95,7 +95,7 @@ def test_the_reference_gives_way_to_a_persons_own_configuration(tmp_path: Path) 
     here = clone / "config.yaml"
     here.write_bytes((ROOT / "config.yaml").read_bytes())
     assert find(None, {}, clone, tmp_path) == here
-    make(own.parent, NOTHING, fine)
+    make_home(own.parent, NOTHING, fine)
     assert find(None, {}, clone, tmp_path) == own
     here.write_text(here.read_text().replace("concurrent_turns: 8", "concurrent_turns: 9"))
     assert find(None, {}, clone, tmp_path) == here

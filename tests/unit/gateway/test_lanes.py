@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reading.shares import Shares
+from gateway.reading.attachments import Shares
 from gateway.reception.backlog import LaneFull, Lanes
 from tests.kit.patience import SECONDS, leap, limit, settle, until
 

@@ -12,16 +12,20 @@ from tests.kit.tables import each_row
 _FORGET = [
     "forget that", "Forget that.", "please forget this", "Forget about that!", "don't remember that",
     "do not save this please", "no, forget what I just said", "Don’t keep that", "forget it all",
-    "忘掉这个", "请忘掉那件事", "把这个忘掉", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧",
+    "忘掉这个", "请忘掉那件事", "把这个忘掉", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧", "我刚才说的忘了吧",
+    "vergiss das wieder", "Vergiss bitte, was ich eben gesagt habe.", "Kannst du das wieder vergessen?", "merk dir das nicht",
+    "oublie ce que je viens de dire", "Oublie ça stp", "ne retiens pas ça", "olvida lo que acabo de decir", "Olvida eso.",
+    "no guardes eso", "さっき言ったことは忘れて", "今言ったことは忘れてください", "それは覚えないで",
 ]  # fmt: skip
 _WRONG = [
     "that's wrong", "That is not true.", "no, that's not right", "this isn't correct", "you got that wrong",
-    "You remember wrong", "that was wrong", "那不对", "这是错的", "你记错了", "那错了。",
+    "You remember wrong", "that was wrong", "那不对", "这是错的", "你记错了", "那错了。", "Das stimmt nicht", "c'est faux",
+    "eso no es verdad", "それは違うよ",
 ]  # fmt: skip
 _TALK = [
     "forget it", "Forget that I said Lisbon, I meant Porto", "never mind", "wrong", "that's wrong on so many levels",
     "don't forget that", "I forget that all the time", "what is wrong?", "you are wrong", "that's right", "忘了吧",
-    "不对", "delete that", "erase my last message", "删掉那条", "把这条删掉", "can you delete this", "我忘了", "忘掉过去很难", "is that not true of all of them", "delete that file in the cloud for me", "",
+    "vergiss es", "olvídalo", "laisse tomber", "vergiss nicht, Milch zu kaufen", "忘れないで", "不对", "delete that", "erase my last message", "删掉那条", "把这条删掉", "can you delete this", "我忘了", "忘掉过去很难", "is that not true of all of them", "delete that file in the cloud for me", "",
 ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Words that may order something of reminders are told from those that can't, before anything is read."""
 
-from gateway.commands.reminder_orders import may_order
+from gateway.commands.reminders import may_order
 
 
 def test_only_orders_and_words_of_no_language_may_order() -> None:

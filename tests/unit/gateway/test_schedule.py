@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.ops.schedule import ScheduledJob, due, following, latest
+from gateway.ops.night_clock import ScheduledJob, due, following, latest
 from tests.kit.tables import each_row
 
 #: With "every" each timezone is gone through for seven years by quarters of an hour, some minutes; else one of each

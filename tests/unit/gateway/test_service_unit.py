@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.exits import EX_CONFIG, EX_DATAERR
+from gateway.cli.start import EX_CONFIG, EX_DATAERR
 from tests.kit.patience import SECONDS
 from tests.kit.served import ROOT
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from memory.forgetting import stated
-from memory.forgetting.stated import gives
+from memory.forgetting import choose
+from memory.forgetting.choose import gives
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_text_in_doubt_gives_no_name(name: str, text: str, is_word: bool, give
     ],
 )  # fmt: skip
 def test_all_that_is_known_is_meant_only_where_it_is_said_of_something(request_for: str, is_whole: bool) -> None:
-    assert stated.everything(request_for) is is_whole
+    assert choose.everything(request_for) is is_whole

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.secrets.candidates import candidates, description, pieces
-from memory.text.secrets.likely import likely
+from memory.text.secrets.likely import candidates, description, likely, pieces
 from memory.text.secrets.redact import by_rules, redact
 from tests.kit.tables import each_row
 

@@ -35,8 +35,7 @@ INSTEAD = {
 #: The engine itself, and what is done only to files of SQLite: their pages, indexes and copies.
 SQLITE_ALONE = {
     "store/sqlite/database.py": "the engine", "store/sqlite/health.py": "the engine",
-    "store/sqlite/ids.py": "the engine", "store/sqlite/migrate.py": "the engine",
-    "store/sqlite/tables.py": "the engine", "store/sqlite/watching.py": "the engine",
+    "store/sqlite/migrate.py": "the engine", "store/sqlite/tables.py": "the engine",
     "store/postgres/schema.py": "reads the schema of an empty store of SQLite",
     "store/files.py": "copies of files",
     "store/postings.py:remove_changed": "a copy of a file",

@@ -7,7 +7,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.forgetting.quotes import Quotes, is_telling
+from memory.forgetting.plan import Quotes, is_telling
 
 #: Few letters, so that pieces repeat and overlap.
 _WORDS = st.text(alphabet='abA我é\\" \n', min_size=1, max_size=150)

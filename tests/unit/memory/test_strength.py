@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.strength import ARCHIVE_BELOW, STYLE_HALF_LIFE, rate, strength, style_half_life
+from memory.store.fading import ARCHIVE_BELOW, STYLE_HALF_LIFE, rate, strength, style_half_life
 
 bases = st.floats(min_value=1e-6, max_value=100)
 half_lives = st.floats(min_value=0.01, max_value=10_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.llm import Remembered, Request
-from agents.offline.answer import answer, nearest, talked
+from agents.offline.provider import answer, nearest, talked
 from agents.offline.question import asked
 from agents.offline.speech import speech
 from memory.text.sentences import parts

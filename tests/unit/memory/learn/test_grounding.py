@@ -11,7 +11,11 @@ from tests.kit.tables import each_row
 
 
 def verdict(key: str, value: str, text: str, *, before: str = "", quote: str = "") -> str:
-    return judge(Claim(key=key, value=value, quote=quote), SaidText(text=text, before=before))
+    return weighed(Claim(key=key, value=value, quote=quote), text, before=before)
+
+
+def weighed(claim: Claim, text: str, *, before: str = "") -> str:
+    return judge(claim, SaidText(text=text, before=before)).verdict
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,8 @@ def test_one_word_is_sure_if_its_clause_says_of_what_it_is_the_value(
 def test_a_claim_that_names_what_it_replaces_needs_less_but_no_doubt() -> None:
     """A model that finds the row which is over has read the message."""
     sold = Claim(key="car", value="drives a Volvo V60", replaces=True)
-    assert judge(sold, SaidText(text="I sold the Panda and got myself a Volvo V60.")) == "sure"
-    assert judge(sold, SaidText(text="Maybe I'll get myself a Volvo V60.")) != "sure"
+    assert weighed(sold, "I sold the Panda and got myself a Volvo V60.") == "sure"
+    assert weighed(sold, "Maybe I'll get myself a Volvo V60.") != "sure"
 
 
 @given(key=st.text(max_size=20), value=st.text(max_size=60), text=st.text(max_size=200), before=st.text(max_size=60))
@@ -97,8 +101,8 @@ def test_any_text_gets_a_verdict(key: str, value: str, text: str, before: str) -
 
 
 def test_what_is_said_in_so_many_words_of_oneself_is_sure() -> None:
-    said = SaidText(text="Got the keys this morning and slept on the floor: I live in Trondheim from today.")
+    text = "Got the keys this morning and slept on the floor: I live in Trondheim from today."
     claim = Claim(key="home", value="lives in Trondheim")
-    assert judge(claim, said) == "sure"
-    assert judge(claim, SaidText(text="Maybe I live in Trondheim next year, who knows.")) != "sure"
-    assert judge(claim, SaidText(text="My sister lives in Trondheim.")) != "sure"
+    assert weighed(claim, text) == "sure"
+    assert weighed(claim, "Maybe I live in Trondheim next year, who knows.") != "sure"
+    assert weighed(claim, "My sister lives in Trondheim.") != "sure"

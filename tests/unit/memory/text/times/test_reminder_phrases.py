@@ -115,6 +115,41 @@ def test_a_language_that_was_guessed_wrong_does_not_halve_a_time(text: str, said
     assert read_time(text, language=said_to_be, now=WEDNESDAY) == right
 
 
+@each_row(
+    ("language", "text"),
+    [
+        ("en", "remind me on 1 July at 9am New York time to call Bob"), ("en", "remind me on 1 July at 9am EST to call Bob"),
+        ("de", "erinnere mich am 1. Juli um 9 Uhr New Yorker Zeit an Bob"), ("ja", "7月1日のニューヨーク時間9時に電話とリマインドして"),
+        ("es", "recuérdame el 1 de julio a las 9 hora de Nueva York llamar a Bob"), ("zh", "7月1日纽约时间9点提醒我打电话"),
+        ("fr", "rappelle-moi le 1er juillet à 9h heure de New York d'appeler Bob"),
+    ],
+)  # fmt: skip
+def test_an_hour_by_another_clock_is_in_its_zone(language: str, text: str) -> None:
+    found = read(text, language=language, now=WEDNESDAY)
+    assert isinstance(found, Reading)
+    assert (str(found.first.tzinfo), found.first.astimezone(BERLIN).isoformat()) == (
+        "America/New_York", "2026-07-01T15:00:00+02:00"
+    )  # fmt: skip
+
+
+def test_tomorrow_by_another_clock_is_asked_for_where_it_is_another_day() -> None:
+    late = datetime(2026, 6, 10, 3, tzinfo=BERLIN)  # the evening of the 9th in New York
+    found = read("remind me tomorrow at 9am New York time to call Bob", language="en", now=late)
+    assert isinstance(found, Unclear)
+
+
+@each_row(
+    ("language", "text"),
+    [
+        ("en", "remind me on thursday to call mum, remind me tomorrow to pay"), ("zh", "周四提醒我开会，明天提醒我交报告"),
+        ("en", "remind me tomorrow at 9 to call mum and tomorrow at 10 to pay rent"), ("zh", "明天9点提醒我开会，6月11日10点提醒我交报告"),
+    ],
+)  # fmt: skip
+def test_two_reminders_on_one_day_by_two_names_are_two(language: str, text: str) -> None:
+    assert isinstance(read(text, language=language, now=WEDNESDAY), Unclear)
+    assert [one.first.day for one in several(text, language=language, now=WEDNESDAY)] == [11, 11]
+
+
 def test_hours_are_counted_through_a_change_of_clocks() -> None:
     night = datetime(2026, 3, 29, 1, 30, tzinfo=BERLIN)
     found = read("remind me in 2 hours", language="en", now=night)

@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.ops.schedule import ScheduledJob
-from gateway.ops.schedule import following as next_job
-from memory.text.times.rules import following, parse_rule
+from gateway.ops.night_clock import ScheduledJob
+from gateway.ops.night_clock import following as next_job
+from memory.text.times.rules import Recurrence, following, parse_rule, recurrences
 from tests.kit.tables import each_row
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -127,3 +127,45 @@ def test_times_follow_each_other_whatever_the_clocks_do(zone: str, moment: datet
         assert later is not None
         assert later.timestamp() > due.timestamp()
         due = later
+
+
+def test_hours_with_minutes_of_their_own_come_in_turn_through_a_change_of_clocks() -> None:
+    rule = "RRULE:FREQ=DAILY;BYHOUR=8;BYMINUTE=0\nRRULE:FREQ=DAILY;BYHOUR=20;BYMINUTE=30"
+    first = datetime(2026, 3, 28, 8, tzinfo=BERLIN)
+    assert times(rule, first, 3) == ["2026-03-28 20:30", "2026-03-29 08:00", "2026-03-29 20:30"]
+
+
+@st.composite
+def lines_of_cron(draw: st.DrawFn) -> str:
+    def some(most: int, least: int = 0) -> str:
+        return ",".join(map(str, sorted(draw(st.sets(st.integers(least, most), min_size=1, max_size=3)))))
+
+    days, weekdays = draw(st.sampled_from([("*", "*"), (some(28, 1), "*"), ("*", some(6)), (some(28, 1), some(6))]))
+    minutes, months = draw(st.sampled_from(["0", "30", "0,30"])), draw(st.sampled_from(["*", "1,7"]))
+    return f"CRON:{minutes} {some(23)} {days} {months} {weekdays}"
+
+
+@settings(max_examples=20)
+@given(lines_of_cron())
+def test_what_a_rule_is_said_to_be_is_what_it_does(rule: str) -> None:
+    """The parts that a person is told name the very times of the rule."""
+    parts, first = recurrences(rule), datetime(2026, 1, 1, tzinfo=UTC)
+    due, told = first, []
+    for _ in range(12):
+        later = following(rule, after=due, first=first)
+        assert later is not None
+        while due < later - timedelta(minutes=30):
+            due += timedelta(minutes=30)
+            told += [due] if any(_is_of(part, due) for part in parts) else []
+        due = later
+        assert any(_is_of(part, due) for part in parts)
+    assert not told
+
+
+def _is_of(part: Recurrence, at: datetime) -> bool:
+    return (
+        at.hour * 60 + at.minute in part.minutes
+        and (not part.weekdays or at.weekday() in part.weekdays)
+        and (not part.days or at.day in part.days)
+        and (not part.months or at.month in part.months)
+    )
