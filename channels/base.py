@@ -596,7 +596,7 @@ def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
 
 
 def judgement(emoji: str) -> bool | None:
-    """Returns whether a reaction is a judgement of an answer, True for a good one; None for any other reaction."""
+    """Returns whether a reaction is a judgement of an answer, True for praise; None for any other reaction."""
     return {"👍": True, "❤": True, "👎": False}.get(_SHADES.sub("", emoji))
 
 

@@ -134,7 +134,7 @@ VENDORS = {
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
     "lines": 91_000,
-    "test_lines": 98_500,
+    "test_lines": 98_800,
     "options": 139,
     "long_functions": 0,
     "two_way_rooms": 0,

@@ -261,7 +261,7 @@ class UpdateReader:
 
 def _judgement(reactions: Sequence[ReactionTypeUnion]) -> bool | None:
     """Returns the last judgement among reactions."""
-    judged = [judgement(one.emoji) for one in reactions if isinstance(one, ReactionTypeEmoji)]
+    judged = [judgement(reaction.emoji) for reaction in reactions if isinstance(reaction, ReactionTypeEmoji)]
     return next((good for good in reversed(judged) if good is not None), None)
 
 

@@ -596,7 +596,7 @@ class EditRequests:
     async def judge(
         self, platform: str, channel: str, chat: str, user_id: str, platform_ref: str, *, good: bool, kept: bool
     ) -> None:
-        """Keeps a person's judgement of the answer with this id in a chat, or takes the same one back (not `kept`).
+        """Keeps a person's judgement of the answer with this id in a chat, or takes the same back (not `kept`).
 
         `channel` is the name in session keys. A message that is no answer and a person unknown here change nothing.
         """

@@ -1,4 +1,4 @@
--- Expands: what people think of answers, as they show by reactions. Ids only; one judgement of an account and answer.
+-- Expands: what people think of answers, as they show by reactions. Ids only; an account judges an answer once.
 create table judgements (
     turn_id     integer not null references turns,
     identity_id integer not null references identities,

@@ -206,8 +206,8 @@ def _react(_platform: Platform, account: Account, *, chat: int, message_id: int,
         "message_id": message_id,
         "user": world.person(user).wire(),
         "date": int(world.now()),
-        "old_reaction": [{"type": "emoji", "emoji": one} for one in message.reactions.get(user, ())],
-        "new_reaction": [{"type": "emoji", "emoji": one} for one in emojis],
+        "old_reaction": [{"type": "emoji", "emoji": emoji} for emoji in message.reactions.get(user, ())],
+        "new_reaction": [{"type": "emoji", "emoji": emoji} for emoji in emojis],
     }
     message.reactions[user] = emojis
     hears = place.kind == "private" or place.bot_admin
