@@ -361,7 +361,7 @@ async def test_file_goes_to_an_archived_thread(discord: discords.Control) -> Non
     await discord.lock(thread, archived=True)
     with pytest.raises(ChannelError) as refused:
         await bot(discord).send(row("", place(GENERAL, thread), id=2, file=EXPORT))
-    assert refused.value.code == "place_gone"
+    assert refused.value.code == "muted"
 
 
 async def test_file_that_may_not_be_attached_ends_no_chat(discord: discords.Control) -> None:

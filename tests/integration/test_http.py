@@ -81,7 +81,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
         "stores": [
             {
                 "name": "remora.db", "oldest_inbox_seconds": None, "oldest_outbox_seconds": 4, "damage": None,
-                "wal_bytes": 8192, "words_only": "", "deployment": None, "set_aside": 0,
+                "wal_bytes": 8192, "words_only": "", "deployment": None, "set_aside": 0, "muted": 0,
             }
         ],
         "version": "0.1.0",

@@ -334,10 +334,17 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
         for table, column in (
             ("identities", "named_at"), ("pairings", "tries"), ("link_codes", "tries"), ("forgotten", "key_id"),
             ("sessions", "chosen_agent_id"), ("sessions", "chosen_model"), ("sessions", "summary_after"),
-            ("sessions", "task_found"), ("agents", "entities"), ("memory_sources", "unsure"),
+            ("sessions", "task_found"), ("sessions", "muted_at"), ("agents", "entities"), ("memory_sources", "unsure"),
         ):  # fmt: skip
             connection.execute(f"alter table {table} drop column {column}")
-        for index in ("outbox_reminder", "usage_identity", "usage_session", "questions_purpose", "extractions_parked"):
+        for index in (
+            "outbox_reminder",
+            "usage_identity",
+            "usage_session",
+            "questions_purpose",
+            "extractions_parked",
+            "messages_replies",
+        ):
             connection.execute(f"drop index {index}")
         connection.execute("drop index memories_uncompared")
         connection.execute("alter table memories drop column compared_at")

@@ -210,7 +210,9 @@ async def test_health_is_served_while_it_runs(tmp_path: Path, unused_tcp_port: i
         with pytest.raises(httpx.ConnectError):
             await client.get(url)
     assert green.status_code == 200
-    assert green.json()["channels"] == {"console": {"last_poll_seconds_ago": 5, "trouble": "", "stands_by": False}}
+    assert green.json()["channels"] == {
+        "console": {"last_poll_seconds_ago": 5, "trouble": "", "stands_by": False, "unread": 0}
+    }
     (store,) = green.json()["stores"]
     assert (store["name"], store["oldest_inbox_seconds"], store["damage"]) == ("remora.db", None, None)
     assert red.status_code == 503 and red.json()["reasons"] == ["console: the wire is cut"]

@@ -79,7 +79,8 @@ def last_words(body: JSON) -> str:
     words, _, added = str(content or "").partition(_CONTEXT)
     words = re.sub(r"\A\[day [^\]]*\]\n", "", words)
     speaker = re.search(r"^speaker: (.*)$", added, re.MULTILINE)
-    if speaker is not None and words.startswith(f"{speaker[1]}: "):
+    # Above the person's own words stands what they quote.
+    if speaker is not None and re.search(rf"^{re.escape(speaker[1])}: ", words, re.MULTILINE):
         words = "\n".join(line.removeprefix(f"{speaker[1]}: ").removeprefix("| ") for line in words.splitlines())
     return words.strip()
 
