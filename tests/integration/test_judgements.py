@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms import discord, telegram
 from tests.platforms.discord.deeds import bot_id
@@ -16,6 +15,7 @@ BOT = "@remora_test_bot"
 
 
 def rows(folder: Path) -> int:
+    """Not while the bot runs: Python's own SQLite would take its locks away."""
     [store] = (folder / "data").rglob("*.db")
     with closing(sqlite3.connect(store)) as database:
         return int(database.execute("select count(*) from judgements").fetchone()[0])
@@ -57,7 +57,6 @@ async def test_a_thumb_on_telegram_is_shown_by_why_changed_taken_back_and_forgot
         assert "Reactions to it: 👎 1" in await why(platform, answer, chat=ANN)
         await platform.react(answer, "🎉", chat=ANN, user=ANN)
         assert "Reactions" not in await why(platform, answer, chat=ANN)
-        assert rows(tmp_path) == 0
         await platform.react(answer, "❤", chat=ANN, user=ANN)
         assert "👍 1" in await why(platform, answer, chat=ANN)
         before = len(await platform.texts(ANN))
@@ -65,11 +64,10 @@ async def test_a_thumb_on_telegram_is_shown_by_why_changed_taken_back_and_forgot
         await platform.wait(bot_messages=before + 1, chat=ANN)
         await platform.press(await shown(platform, ANN), label="yes", chat=ANN, user=ANN)
         await platform.wait(chat=ANN, text="Forgotten")
-        assert rows(tmp_path) == 0
         await platform.react(answer, "👍", chat=ANN, user=ANN)
         await platform.say("/help", user=ANN)
         await platform.wait(bot_messages=before + 2, chat=ANN)
-        assert rows(tmp_path) == 0
+    assert rows(tmp_path) == 0
 
 
 async def test_in_a_group_each_person_whom_the_bot_knows_judges_once(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ async def test_in_a_group_each_person_whom_the_bot_knows_judges_once(tmp_path: P
                 await platform.react(answer, "👍", chat=GROUP, user=user)
             await platform.react(answer, "👍", "👎", chat=GROUP, user=BOB)
             assert "Reactions to it: 👍 1 👎 1" in await why(platform, answer, chat=GROUP, user=BOB)
-            assert rows(tmp_path) == 2
+        assert rows(tmp_path) == 2
 
 
 async def test_a_thumb_on_discord_is_shown_by_why_and_taken_back(tmp_path: Path) -> None:
@@ -99,11 +97,11 @@ async def test_a_thumb_on_discord_is_shown_by_why_and_taken_back(tmp_path: Path)
             bot = Served(tmp_path, discord=platform, server=server)
             async with bot.running():
                 await platform.wait(connected=True)
-                await judges(platform, tmp_path, kitchen, BEN)
-                await judges(platform, tmp_path, await platform.dm(ADA), ADA)
+                await judges(platform, kitchen, BEN)
+                await judges(platform, await platform.dm(ADA), ADA)
 
 
-async def judges(platform: discord.Control, folder: Path, channel: int, user: int) -> None:
+async def judges(platform: discord.Control, channel: int, user: int) -> None:
     call = f"<@{bot_id(platform.token)}>"
     asked = await platform.say(f"{call} hello", user=user, channel=channel)
     await platform.wait(bot_messages=1, channel=channel)
@@ -115,6 +113,8 @@ async def judges(platform: discord.Control, folder: Path, channel: int, user: in
     await platform.react(answer, "👍", user=user, gone=True)
     await platform.say(f"{call} /why", user=user, channel=channel, reply_to=answer)
     await platform.wait(text="Reactions to it: 👎 1", channel=channel)
-    assert rows(folder) == 1
+    before = len(await platform.texts(channel))
     await platform.react(answer, "👎", user=user, gone=True)
-    await until(lambda: rows(folder) == 0)
+    await platform.say(f"{call} /why", user=user, channel=channel, reply_to=answer)
+    await platform.wait(bot_messages=before + 1, channel=channel)
+    assert "Reactions" not in (await platform.texts(channel))[-1]
