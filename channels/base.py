@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -35,6 +36,8 @@ INBOUND_VERSION = 1
 _UNKEPT = ("instructions", "earlier", "anonymous")
 #: Stands for "no thread" in a session key; a thread with that very name is escaped.
 NO_THREAD = "-"
+#: Skin tones, and the mark that a character is shown as a picture.
+_SHADES = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f]")
 
 
 class ChannelError(Exception):
@@ -490,6 +493,13 @@ class Host(Protocol):
         """
         return
 
+    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+        """Tells that the author of `inbound` likes the message it names, or does not; or no more, if not `kept`.
+
+        The thread may be unknown. Raises `NotTaken`.
+        """
+        return
+
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         """Tells that these messages were deleted on the platform. Raises `NotTaken`."""
         return
@@ -592,6 +602,11 @@ def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
         else:
             row.append(button)
     return [tuple(row) for row in laid]
+
+
+def judgement(emoji: str) -> bool | None:
+    """Returns whether a reaction is a judgement of an answer, True for praise; None for any other reaction."""
+    return {"👍": True, "❤": True, "👎": False}.get(_SHADES.sub("", emoji))
 
 
 @lru_cache(4_096)

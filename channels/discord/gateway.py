@@ -22,7 +22,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
-from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, ChatKind, Inbound, Place
+from channels.base import ChannelError, ChannelRefused, ChannelUnavailable, ChatKind, Inbound, Place, judgement
 from channels.discord.intake import ChannelLanes, Event
 from channels.discord.interactions import BotSession, Interactions
 from channels.discord.payloads import (
@@ -84,6 +84,7 @@ class _Client(discord.Client):
     def __init__(self, receiver: Receiver, proxy: str | None) -> None:
         intents = discord.Intents.none()
         intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
+        intents.guild_reactions = intents.dm_reactions = True
         super().__init__(
             intents=intents,
             max_messages=None,
@@ -193,6 +194,8 @@ class Receiver:
             "MESSAGE_UPDATE": self._on_edit,
             "MESSAGE_DELETE": self._on_delete,
             "MESSAGE_DELETE_BULK": self._on_delete,
+            "MESSAGE_REACTION_ADD": partial(self._on_reaction, kept=True),
+            "MESSAGE_REACTION_REMOVE": partial(self._on_reaction, kept=False),
             "INTERACTION_CREATE": self._interactions.take,
             "CHANNEL_DELETE": self._on_channel_delete,
             **dict.fromkeys(("CHANNEL_UPDATE", "THREAD_UPDATE"), self._on_channel_update),
@@ -658,6 +661,35 @@ class Receiver:
         spot = await self._spot(channel, server)
         if spot is not None:
             await self._host.on_deleted(self._place(spot), numbers)
+
+    def _on_reaction(self, reaction: Json, *, kept: bool) -> None:
+        emoji, user = reaction["emoji"], str(reaction["user_id"])
+        good = None if emoji.get("id") else judgement(emoji.get("name") or "")
+        if good is not None and user != self._me.id:
+            key = f"j{reaction['message_id']}-{user}"
+            work = partial(self._take_reaction, reaction, key, good=good, kept=kept)
+            self._intake.put(str(reaction["channel_id"]), Event(key=key, work=work))
+
+    async def _take_reaction(self, reaction: Json, key: str, *, good: bool, kept: bool) -> None:
+        spot = await self._spot(str(reaction["channel_id"]), reaction.get("guild_id"))
+        if spot is None:
+            return
+        inbound = Inbound(
+            channel=self._channel,
+            platform="discord",
+            bot_id=self._me.id,
+            update_key=key,
+            chat=spot.chat,
+            chat_kind="private" if spot.server is None else "group",
+            author_id=str(reaction["user_id"]),
+            author_name="",
+            message_id=str(reaction["message_id"]),
+            text="",
+            sent_at=self._now(),
+            thread=spot.thread,
+            server=spot.server,
+        )
+        await self._host.on_judged(inbound, good=good, kept=kept)
 
     def _read(self, message: Json, spot: DiscordPlace) -> Inbound | None:
         """Returns as much of a person's message as can be read; None if nothing can, or if that was said lately."""

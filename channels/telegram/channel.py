@@ -74,7 +74,7 @@ log = structlog.get_logger(__name__)
 #: The most characters of one message, in UTF-16 units (core.telegram.org/bots/api#sendmessage).
 MESSAGE_LIMIT = 4_096
 
-_UPDATES = ["message", "edited_message", "callback_query", "my_chat_member"]
+_UPDATES = ["message", "edited_message", "callback_query", "my_chat_member", "message_reaction"]
 _POLL_GRACE = 10.0  # seconds a poll may take beyond the time it asked the platform to wait
 #: Seconds of a poll while something is wrong. Such polls are short, because only a finished poll shows recovery.
 _SHORT_POLL = 10.0
@@ -491,6 +491,11 @@ class TelegramChannel(Channel):
             change = update.my_chat_member
             await host.on_presence(self.id, str(change.chat.id), present=is_present(change))
             await host.on_rights(self.id, str(change.chat.id), write=may_write(change))
+        elif update.message_reaction is not None:
+            reacted = reader.reacted(update.message_reaction, update.update_id)
+            if reacted is not None:
+                inbound, good, kept = reacted
+                await host.on_judged(inbound, good=good, kept=kept)
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))

@@ -18,10 +18,13 @@ from aiogram.types import (
     ChatMemberRestricted,
     ChatMemberUpdated,
     Message,
+    MessageReactionUpdated,
+    ReactionTypeEmoji,
+    ReactionTypeUnion,
     Update,
 )
 
-from channels.base import ChatKind, Inbound
+from channels.base import ChatKind, Inbound, judgement
 from channels.telegram.contents import (
     answered_by,
     attachments,
@@ -171,6 +174,31 @@ class UpdateReader:
             language=press.from_user.language_code or "",
         )
 
+    def reacted(self, reaction: MessageReactionUpdated, update_id: int) -> tuple[Inbound, bool, bool] | None:
+        """Returns who judges which message, whether they like it, and False if they have taken that back.
+
+        Returns None for other reactions, and for those of bots and of people who stay anonymous.
+        """
+        kind, author = _kind(reaction.chat), reaction.user
+        now, before = _judgement(reaction.new_reaction), _judgement(reaction.old_reaction)
+        good = before if now is None else now
+        if kind is None or author is None or author.is_bot or good is None:
+            return None
+        inbound = Inbound(
+            channel=self.channel,
+            platform=PLATFORM,
+            bot_id=self.me.id,
+            update_key=f"{update_id}-{reaction.chat.id}-{reaction.message_id}",
+            chat=str(reaction.chat.id),
+            chat_kind=kind,
+            author_id=str(author.id),
+            author_name=well_formed(person(author)),
+            message_id=str(reaction.message_id),
+            text="",
+            sent_at=int(reaction.date.timestamp()) * 1000,
+        )
+        return inbound, good, now is not None
+
     def _said(self, message: Message, update_id: int, *, edited: bool) -> Inbound | None:
         kind, topic = _kind(message.chat), self._topic_name(message)
         if kind is None or not _is_spoken(message, kind):
@@ -230,6 +258,12 @@ class UpdateReader:
         if len(self.topics) > _TOPICS:
             del self.topics[next(iter(self.topics))]
         return well_formed(self.topics.get(where, ""))
+
+
+def _judgement(reactions: Sequence[ReactionTypeUnion]) -> bool | None:
+    """Returns the last judgement among reactions."""
+    judged = [judgement(reaction.emoji) for reaction in reactions if isinstance(reaction, ReactionTypeEmoji)]
+    return next((good for good in reversed(judged) if good is not None), None)
 
 
 def is_present(change: ChatMemberUpdated) -> bool:

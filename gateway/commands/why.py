@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gateway.commands import lines
 from gateway.commands.call import Call, excerpt
-from gateway.wording.texts import means
+from gateway.wording.texts import Texts, means
 from memory.browse.why import Why
 from memory.score import FACTORS as SCORE_FACTORS
 from memory.score import ScorePart
@@ -43,7 +43,13 @@ async def explain(call: Call) -> None:
         rows = [*_groups(call, why), *(_costs(call, why.spent) if call.context.session.private else ())]
     else:
         rows = _in_short(call, why)
-    await call.say("\n".join([_head(call, why), *rows]))
+    await call.say("\n".join([_head(call, why), *judged(call.texts, why), *rows]))
+
+
+def judged(texts: Texts, why: Why) -> list[str]:
+    """Returns the line with what people have shown of a reply by reactions; none if nobody has."""
+    marks = [f"{mark} {count}" for mark, count in zip("👍👎", why.judged, strict=True) if count]
+    return [texts("why.judged", marks=" ".join(marks))] if marks else []
 
 
 def _in_short(call: Call, why: Why) -> list[str]:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
-from gateway.commands.why import telling_parts
+from gateway.commands.why import judged, telling_parts
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Response, Visit
 from gateway.page.visitors import FORMS
@@ -242,6 +242,7 @@ async def why(visit: Visit) -> Response:
         "why.html",
         at_time=visit.texts.moment(found.answered_at),
         error=found.error,
+        judged=judged(visit.texts, found),
         said=said,
         groups=groups,
         spent=found.spent,

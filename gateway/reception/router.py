@@ -260,6 +260,18 @@ class Router:
         except StorageError as exc:
             raise _not_taken("rights", exc) from exc
 
+    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+        named = inbound.place.session_key.partition(":")[0]
+        try:
+            if await self.may_speak(inbound):
+                for store in self._roster.each_store:
+                    await store.memory.requests.judge(
+                        inbound.platform, named, inbound.chat, inbound.author_id, inbound.message_id,
+                        good=good, kept=kept,
+                    )  # fmt: skip
+        except StorageError as exc:
+            raise _not_taken("reaction", exc) from exc
+
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)
 

@@ -11,7 +11,7 @@ from memory.context import Context, confined
 from memory.jobs import runs
 from memory.jobs.runs import Run
 from memory.scope import Scope
-from memory.store import chats, lineage, memories, passages, recalls, usage
+from memory.store import chats, judgements, lineage, memories, passages, recalls, usage
 from memory.store.chats import Session
 from memory.store.database import Reader, Row
 from memory.store.fading import half_life, left
@@ -30,7 +30,8 @@ class Why:
     a notice instead of an answer. `sources` is keyed by memory id. `places` maps session ids to the keys of the
     sessions in which the named messages were said. `replaced_by` maps the id of each memory that no longer holds to the
     memory that holds instead. For derived memories, `made_of` holds the memories they were made of and `made_by` the
-    run of the night job that made them, both by memory id. `answered_at` is in milliseconds UTC.
+    run of the night job that made them, both by memory id. `judged` counts those who liked and disliked the reply.
+    `answered_at` is in milliseconds UTC.
     """
 
     turn_id: int
@@ -43,6 +44,7 @@ class Why:
     made_of: Mapping[int, Sequence[Memory]]
     made_by: Mapping[int, Run]
     spent: tuple[Spent, ...]
+    judged: tuple[int, int]
 
 
 #: The turns that are over. With an error, a code, such a turn brought a notice instead of an answer.
@@ -93,6 +95,7 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
         made_of={row.id: lineage.parents(reader, scope, row.id) for row in derived},
         made_by={memory_id: run for memory_id, run in makers.items() if run is not None},
         spent=tuple(usage.of_turn(reader, turn["turn_id"])),
+        judged=judgements.of_turn(reader, turn["turn_id"]),
     )
 
 

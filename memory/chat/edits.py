@@ -34,7 +34,18 @@ from memory.recall.cues import cues
 from memory.reminders.reminding import Reminding
 from memory.runtime import Runtime
 from memory.scope import Scope
-from memory.store import attachments, chats, erasure, history, lineage, memories, passages, people, questions
+from memory.store import (
+    attachments,
+    chats,
+    erasure,
+    history,
+    judgements,
+    lineage,
+    memories,
+    passages,
+    people,
+    questions,
+)
 from memory.store.attachments import Attached
 from memory.store.chats import Session
 from memory.store.database import Database, Reader, Transaction
@@ -584,6 +595,31 @@ class EditRequests:
             return bool(history.said_here(reader, session.id, [platform_ref]))
 
         return await self._database.read(taken)
+
+    async def judge(
+        self, platform: str, channel: str, chat: str, user_id: str, platform_ref: str, *, good: bool, kept: bool
+    ) -> None:
+        """Keeps a person's judgement of the answer with this id in a chat, or takes the same back (not `kept`).
+
+        `channel` is the name in session keys. A message that is no answer and a person unknown here change nothing.
+        """
+
+        def judged(reader: Reader) -> tuple[int, int] | None:
+            keys = chats.sessions_in(reader, platform=platform, channel=channel, reference=chat)
+            turn_id = outbox.turn_shown(reader, keys, platform_ref)
+            speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+            return None if turn_id is None or speaker is None else (turn_id, speaker.id)
+
+        def act(tx: Transaction) -> None:
+            if (pair := judged(tx)) is None:
+                return
+            if kept:
+                judgements.keep(tx, *pair, good=good, now=self._runtime.now())
+            else:
+                judgements.take_back(tx, *pair, good=good)
+
+        if await self._database.read(judged) is not None:
+            await self._database.write(act)
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
         """Erases messages that were deleted on the platform, and memories learned only from them.

@@ -285,7 +285,7 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     ]
     if said:
         return _with_memories(reader, asker, [message.id for message in said])
-    turn_id = outbox.turn_shown(reader, asker.session.key, platform_ref)
+    turn_id = outbox.turn_shown(reader, [asker.session.key], platform_ref)
     if turn_id is None:
         return None
     turn = history.messages_of_turn(reader, turn_id)

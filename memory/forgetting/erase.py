@@ -21,7 +21,19 @@ from memory.mailbox import inbox, outbox
 from memory.people import keyring, linking, privacy
 from memory.reminders import reminding
 from memory.scope import Scope
-from memory.store import attachments, chats, entities, erasure, history, memories, people, questions, recalls, scopes
+from memory.store import (
+    attachments,
+    chats,
+    entities,
+    erasure,
+    history,
+    judgements,
+    memories,
+    people,
+    questions,
+    recalls,
+    scopes,
+)
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
 
@@ -287,6 +299,7 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     questions.drop_unanswered(tx, identity_ids)
     linking.drop_codes_of(tx, identity_ids)
     keyring.drop_of(tx, identity_ids)
+    judgements.drop_of(tx, identity_ids)
     privacy.drop_looks_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)

@@ -189,11 +189,11 @@ def backlog(reader: Reader, session_key: str) -> tuple[int, int]:
     return int(row["inbound"]), int(row["outbound"])
 
 
-def turn_shown(reader: Reader, session_key: str, platform_ref: str) -> int | None:
+def turn_shown(reader: Reader, session_keys: Sequence[str], platform_ref: str) -> int | None:
     return reader.id(
-        "select turn_id from outbox where session_key = ? and platform_ref = ? and turn_id is not null"
-        " order by id desc limit 1",
-        (session_key, platform_ref),
+        "select turn_id from outbox where session_key in (select value from json_each(?)) and platform_ref = ?"
+        " and turn_id is not null order by id desc limit 1",
+        (session_keys, platform_ref),
     )
 
 

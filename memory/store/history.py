@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.store import attachments, chats, documents, erasure
+from memory.store import attachments, chats, documents, erasure, judgements
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -219,6 +219,7 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
     """
     if not by_age:
         attachments.drop_quotes(tx, message_ids)
+    judgements.drop_of_answers(tx, message_ids)
     tx.run(
         f"update messages set {_EMPTY}, recall = 0, erased_at = coalesce(erased_at, ?1),"
         " learn = case when ?2 = 1 and id <= (select extracted_to from sessions s where s.id = session_id)"

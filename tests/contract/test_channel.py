@@ -152,6 +152,9 @@ class Gateway:
             self.answering.append(asyncio.create_task(self.channel.send(answer)))
         self.taken += 1
 
+    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+        raise AssertionError(f"nobody judged {inbound.message_id}")
+
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         raise AssertionError(f"nobody deleted {message_ids}")
 

@@ -130,12 +130,20 @@ def outcome(host: Host, update: Mapping[str, Any]) -> str:
     [(kind, given)] = update.items()
     if kind == "my_chat_member":
         return {True: "there", False: "gone", None: "lost"}[dict(host.presence).get(str(given["chat"]["id"]))]
+    if kind == "message_reaction":
+        return judged(host, str(given["message_id"]))
     shown = given.get("message", given)
     number, text = str(shown.get("message_id")), shown.get("text", "-")
     found = [one for one in host.said if one.message_id == number or one.text == text]
     if len(found) > 1:
         return "doubled"
     return told(found[0]) if found else "ignored"
+
+
+def judged(host: KeepingHost, message_id: str) -> str:
+    found = [(good, kept) for inbound, good, kept in host.judged if inbound.message_id == message_id]
+    names = {(True, True): "liked", (False, True): "disliked", (True, False): "no more liked"}
+    return "doubled" if len(found) > 1 else names[found[0]] if found else "ignored"
 
 
 def told(inbound: Inbound) -> str:
@@ -271,7 +279,7 @@ def discord_cases(group: str, direct: int) -> Frames:
         elif group == "interactions":
             cases.append((name, expected, "INTERACTION_CREATE", _interaction(number, direct, content)))
         else:
-            cases.append((name, "ignored", name.split()[0], content))
+            cases.append((name, payload.get("expect", "ignored"), name.split()[0], content))
     return cases
 
 
@@ -283,6 +291,8 @@ def _interaction(number: int, direct: int, content: Mapping[str, Any]) -> dict[s
 
 
 def discord_outcome(host: KeepingHost, frame: Mapping[str, Any]) -> str:
+    if "emoji" in frame:
+        return judged(host, frame["message_id"])
     found = [one for one in host.said if one.update_key[1:] == frame.get("id", "-")]
     if len(found) > 1:
         return "doubled"

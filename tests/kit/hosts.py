@@ -39,6 +39,7 @@ class KeepingHost(QuietHost):
     trusted: Sequence[str] = ()
     said: list[Inbound] = field(default_factory=list)
     presence: list[tuple[str, bool]] = field(default_factory=list)
+    judged: list[tuple[Inbound, bool, bool]] = field(default_factory=list)
     refusals: list[Exception] = field(default_factory=list)
     gate: asyncio.Event | None = None
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -48,6 +49,10 @@ class KeepingHost(QuietHost):
 
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         self.presence.append((chat, present))
+        self.told.set()
+
+    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+        self.judged.append((inbound, good, kept))
         self.told.set()
 
     async def let_in(self) -> None:

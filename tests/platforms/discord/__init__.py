@@ -19,7 +19,7 @@ close codes 4004 and 4014; events by intents, without content where the message 
 the time, newest-first pages, nonces, replies, threads and forum posts, permissions by channel, rate-limit buckets, the
 rules of interactions (three seconds, a second answer, the token's quarter of an hour, ephemeral answers, a follow-up that
 completes a deferred answer), limits of texts, buttons, forms, choices and commands, signed addresses of files that
-expire. What it leaves out: voice, presences, reactions (taken and forgotten), permission overwrites of roles, embeds of
+expire. What it leaves out: voice, presences, reactions (told and forgotten), permission overwrites of roles, embeds of
 links (recorded as violations where they were not suppressed); routes it does not play answer 501.
 
 Modules: model (the things), world (what one bot can know), gateway (who listens), bodies (what requests hold, judged),

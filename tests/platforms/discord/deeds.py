@@ -65,6 +65,9 @@ class Deeds(PlatformControl):
         """Adds a link's preview to a person's message, as Discord does: an update that is no edit."""
         await self.ask("unfurl", message_id=message_id)
 
+    async def react(self, message_id: int, emoji: str, *, user: int = 1001, gone: bool = False) -> None:
+        await self.ask("react", message_id=message_id, emoji=emoji, user=user, gone=gone)
+
     async def delete(self, *message_ids: int) -> None:
         """Deletes messages, one after the other; the bot's too."""
         await self.ask("delete", message_ids=message_ids, bulk=False)

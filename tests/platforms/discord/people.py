@@ -131,6 +131,11 @@ def _unfurl(_platform: Platform, account: Account, *, message_id: int) -> None:
     account.world.edit(message, embeds=[{"type": "link", "url": "https://example.org", "title": "Example"}])
 
 
+def _react(_platform: Platform, account: Account, *, message_id: int, emoji: str, user: int, gone: bool) -> None:
+    place, _ = _anywhere(account.world, message_id)
+    account.world.react(place, message_id, emoji, user=user, gone=gone)
+
+
 def _delete(_platform: Platform, account: Account, *, message_ids: Sequence[int], bulk: bool) -> None:
     found = [_anywhere(account.world, one) for one in message_ids]
     account.world.delete(found[0][0], [message for _, message in found], bulk=bulk)
@@ -384,6 +389,7 @@ ACTIONS: Mapping[str, Callable[..., JSON | Awaitable[JSON] | None]] = {
     "say": _say,
     "edit": _edit,
     "unfurl": _unfurl,
+    "react": _react,
     "delete": _delete,
     "dm": _dm,
     "close_dm": _close_dm,

@@ -45,6 +45,7 @@ from tests.platforms.discord.model import (
 from tests.platforms.pulse import Pulse
 
 GUILDS, GUILD_MESSAGES, DM_MESSAGES, MESSAGE_CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+GUILD_REACTIONS, DM_REACTIONS = 1 << 10, 1 << 13
 #: Intents that have to be switched on for an application: members, presences, message content.
 PRIVILEGED = 1 << 1 | 1 << 8 | MESSAGE_CONTENT
 _CONTENT_FLAG, _COMMANDS_FLAG = 1 << 19, 1 << 23
@@ -239,6 +240,22 @@ class World:
             else:
                 for message in shown:
                     self._tell("MESSAGE_DELETE", {"id": str(message.id), **place}, intents)
+        self.pulse.beat()
+
+    def react(self, channel: Channel, message_id: int, emoji: str, *, user: int, gone: bool) -> None:
+        """A person reacts to a message, or takes that back; nothing is kept of it."""
+        told: JSON = {
+            "user_id": str(user),
+            "channel_id": str(channel.id),
+            "message_id": str(message_id),
+            "burst": False,
+        }
+        told |= {"emoji": {"id": None, "name": emoji}, "type": 0}
+        if channel.guild is not None:
+            told["guild_id"] = str(channel.guild)
+        name = "MESSAGE_REACTION_REMOVE" if gone else "MESSAGE_REACTION_ADD"
+        if self.sees(channel):
+            self._tell(name, told, GUILD_REACTIONS if channel.guild else DM_REACTIONS)
         self.pulse.beat()
 
     def interact(self, interaction: Interaction) -> Interaction:

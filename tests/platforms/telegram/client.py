@@ -147,6 +147,11 @@ class Control(PlatformControl):
         )
         return str(pressed["callback_id"])
 
+    async def react(self, message_id: int, *emojis: str, chat: int, user: int = 1001) -> int | None:
+        """Sets a person's reactions to a message, or takes them back; returns the update's id if the bot hears of it."""
+        told = await self.ask("react", chat=chat, message_id=message_id, user=user, emojis=emojis)
+        return _update(told)
+
     async def answered(self, callback_id: str) -> JSON | None:
         """Returns what answerCallbackQuery said to a press, or None."""
         callback = (await self.state())["callbacks"].get(callback_id)

@@ -197,6 +197,23 @@ def _press(
     return {"callback_id": callback_id, "update_id": world.queue.put("callback_query", callback)}
 
 
+def _react(_platform: Platform, account: Account, *, chat: int, message_id: int, user: int, emojis: list[str]) -> JSON:
+    """A person's reactions to a message are now these; in groups only an administrator hears of it."""
+    world = account.world
+    place, message = _chat(world, chat), _message(world, chat, message_id)
+    told = {
+        "chat": place.wire(),
+        "message_id": message_id,
+        "user": world.person(user).wire(),
+        "date": int(world.now()),
+        "old_reaction": [{"type": "emoji", "emoji": emoji} for emoji in message.reactions.get(user, ())],
+        "new_reaction": [{"type": "emoji", "emoji": emoji} for emoji in emojis],
+    }
+    message.reactions[user] = emojis
+    hears = place.kind == "private" or place.bot_admin
+    return {"update_id": world.queue.put("message_reaction", told) if hears else None}
+
+
 def _member(_platform: Platform, account: Account, *, chat: int, change: str, user: int) -> JSON:
     world = account.world
     if change in ("block", "unblock", "deactivate"):
@@ -496,6 +513,7 @@ ACTIONS: Mapping[str, Action] = {
     "album": _album,
     "edit": _edit,
     "press": _press,
+    "react": _react,
     "member": _member,
     "status": _status,
     "group": _group,

@@ -80,6 +80,7 @@ class Message:
     by_bot: bool = False
     deleted: bool = False
     edits: list[JSON] = field(default_factory=list)
+    reactions: dict[int, list[str]] = field(default_factory=dict)
 
     @property
     def id(self) -> int:

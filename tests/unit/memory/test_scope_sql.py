@@ -166,6 +166,8 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/history.py:end_turn": (1, "whether one of the turn's own messages is gone"),
     "store/history.py:replies_telling": (2, "ids only, of turns that a memory of this scope was told or recalled in"),
     "store/history.py:said_here": (1, "what was deleted on the platform in this session"),
+    "store/judgements.py:keep": (1, "writes ids; looks only whether the answer of a turn has been erased"),
+    "store/judgements.py:drop_of_answers": (1, "deletes rows by their ids; nothing comes out"),
     "store/history.py:erase": (1, "blanks rows by their ids; nothing comes out"),
     "store/history.py:hide": (1, "marks rows by their ids; nothing comes out"),
     "store/history.py:unlearn": (1, "marks rows by their ids; nothing comes out"),
