@@ -1,22 +1,29 @@
 """Requests in plain words that stand for a command: "forget that", "that's wrong", 忘掉这个.
 
 Invariants: a message is taken for a request only if it consists of nothing but such words and there is something they
-can refer to. A request changes nothing by itself; it is answered with buttons and commands to choose from.
+can refer to. A request changes nothing by itself; it is answered with a question, which may be answered in words.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands.call import Asking, Call
-from gateway.commands.forget import forget
+from gateway.commands.forget import ask, forget
 from gateway.commands.session import undo
+from gateway.pipeline.questions import UNCLEAR
 from languages import words
+from memory.chat.edits import Edits
+from memory.forgetting.choose import Selection
 from memory.learn.offline.changes import to_forget
+from memory.store.memories import Memory
+from memory.store.questions import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,9 @@ class PlainRequest:
     what: str = ""
 
 
+#: The purpose of the question which is meant, and its choice for the last message; memories are chosen by their ids.
+PICK: Final = "pick"
+_MESSAGE: Final = "plain.button.message"
 #: Longest request, in characters; a longer message says something of its own.
 _LONGEST: Final = 60
 
@@ -90,17 +100,43 @@ async def offer(call: Call, request: PlainRequest) -> bool:
     turn_id = at_hand.turn_id if request.kind == "forget" else None
     if not meant and turn_id is None:
         return False
-    texts = call.texts
-    lines = [texts(f"plain.{request.kind}" if meant else "plain.message")]
-    lines += [f"  {memory.short_id}  {call.phrase(memory)}" for memory in meant]
-    pressed = [
-        call.button(texts("plain.button.memory", id=memory.short_id), f"/forget {memory.short_id}") for memory in meant
-    ]
-    if meant:
-        lines.append(texts(f"plain.{request.kind}.how", id=meant[0].short_id))
-    if turn_id is not None:
-        pressed.append(call.button(texts("plain.button.message"), f"/undo {turn_id}"))
-        lines.append(texts("plain.undo"))
-    buttons: tuple[Button, ...] = tuple(button for button in pressed if button is not None)
-    await call.do(lambda _edits: Asking(text="\n".join(lines), buttons=buttons))
+    if request.kind == "forget" and len(meant) == 1:
+        await forget(replace(call, arguments=meant[0].short_id))
+    elif not meant:
+        said = Selection(what="memories", message_ids=at_hand.said)
+        await ask(call, await call.memory.forgetting.preview_of(call.context, said))
+    else:
+        await _ask_which(call, request.kind, meant, turn_id)
     return True
+
+
+async def _ask_which(call: Call, kind: str, meant: Sequence[Memory], turn_id: int | None) -> None:
+    texts = call.texts
+    choices = [memory.short_id for memory in meant]
+    lines = [texts(f"plain.{kind}")]
+    lines += [f"  {n}. {memory.short_id}  {call.phrase(memory)}" for n, memory in enumerate(meant, 1)]
+    pressed = [call.button(texts("plain.button.memory", id=short_id), f"/forget {short_id}") for short_id in choices]
+    if turn_id is not None:
+        choices.append(_MESSAGE)
+        pressed.append(call.button(texts(_MESSAGE), f"/undo {turn_id}"))
+        lines.append(f"  {len(choices)}. {texts('plain.undo')}")
+    lines.append(texts(f"plain.{kind}.how", id=meant[0].short_id))
+    buttons: tuple[Button, ...] = tuple(button for button in pressed if button is not None)
+
+    def put(edits: Edits) -> Asking:
+        # A plain "yes" tells nothing, so it takes no choice.
+        edits.ask(PICK, {"turn": turn_id}, choices=(*choices, "no"), preset=UNCLEAR)
+        return Asking(text="\n".join(lines), buttons=buttons)
+
+    await call.do(put)
+
+
+async def answer_which(call: Call, question: Question, taken: str) -> None:
+    if taken == "no":
+        await call.decline(question, taken, "forget.kept")
+        return
+    await call.memory.questions.cancel(question)
+    if taken == _MESSAGE:
+        await undo(replace(call, arguments=str(json.loads(question.payload)["turn"])))
+    else:
+        await forget(replace(call, arguments=taken))

@@ -23,6 +23,7 @@ from gateway.commands import (
     memory,
     oversight,
     people,
+    plain,
     privacy,
     profile,
     reminders,
@@ -261,7 +262,7 @@ async def answer(call: Call, question: Question, taken: str) -> None:
 
 
 async def _ask_again(call: Call, question: Question, taken: str) -> None:
-    words = " / ".join(call.texts(name) for name in question.choices)
+    words = " / ".join(questions.label(call.texts, name) for name in question.choices)
     again = questions.buttons(question, call.texts, alone=True)
 
     def ask_again(edits: Edits) -> Asking:
@@ -415,5 +416,6 @@ _ANSWERS: Mapping[str, Callable[[Call, Question, str], Awaitable[None]]] = {
     people.LINK: people.answer_link,
     people.UNLINK: people.answer_unlink,
     privacy.DELETE: privacy.answer_delete,
+    plain.PICK: plain.answer_which,
     reminders.WHEN: reminders.answer_when,
 }

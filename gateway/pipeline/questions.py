@@ -85,7 +85,12 @@ def answering(question: Question, choice: str) -> str:
 
 def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[Button, ...]:
     end = _ALONE if alone else ""
-    return tuple(Button(label=texts(name), data=answering(question, name) + end) for name in question.choices)
+    return tuple(Button(label=label(texts, name), data=answering(question, name) + end) for name in question.choices)
+
+
+def label(texts: Texts, choice: str) -> str:
+    """Returns the words for a choice; the id of a memory stands for itself."""
+    return texts(choice) if choice in CATALOGUE[texts.language] else choice
 
 
 def pressed(data: str) -> tuple[int, str] | None:
@@ -115,11 +120,11 @@ def typed(question: Question, text: str) -> str | None:
     """
     said = text.strip().strip(".!。！").casefold()
     for name in question.choices:
-        if said in {CATALOGUE[language][name].casefold() for language in CATALOGUE} | {name}:
+        if said in {CATALOGUE[language].get(name, name).casefold() for language in CATALOGUE} | {name}:
             return name
     words = _WORD.findall(said.replace("’", "'"))
     for name in question.choices:
-        if any(_names(words, CATALOGUE[language][name]) for language in CATALOGUE):
+        if any(_names(words, CATALOGUE[language].get(name, name)) for language in CATALOGUE):
             return name
     plain = {word for word in words if word not in _POLITE} or set(words)
     if said in _YES or said in _ASSENT or (plain and plain <= _YES):

@@ -32,12 +32,13 @@ class AtHand:
     """The memories and the turn that "that" may mean.
 
     `learned` are memories from the person's last messages, `quoted` those that the answer quotes, `turn_id` is their
-    last turn; None if they have said nothing in this window.
+    last turn; None if they have said nothing in this window. `said` are their messages in it.
     """
 
     learned: tuple[Memory, ...] = ()
     quoted: tuple[Memory, ...] = ()
     turn_id: int | None = None
+    said: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,12 @@ def at_hand(reader: Reader, session: Session, scope: Scope) -> AtHand:
     found = last_said(reader, session, scope)
     if not found:
         return AtHand()
-    learned = lineage.taught_by(reader, scope, [row["id"] for row in found if row["role"] == "user"])
+    said = tuple(row["id"] for row in found if row["role"] == "user")
+    learned = lineage.taught_by(reader, scope, said)
     answer = normalise_value(" ".join(row["text"] for row in found if row["role"] == "assistant"))
     entered = [entry.item_id for entry in recalls.of_turn(reader, found[0]["turn_id"]) if entry.item == "memory"]
     quoted = [m for m in memories.by_ids(reader, scope, entered) if normalise_value(m.value) in answer]
-    return AtHand(learned=_offered(learned), quoted=_offered(quoted), turn_id=found[0]["turn_id"])
+    return AtHand(learned=_offered(learned), quoted=_offered(quoted), turn_id=found[0]["turn_id"], said=said)
 
 
 def _offered(found: Sequence[Memory]) -> tuple[Memory, ...]:

@@ -130,12 +130,13 @@ async def test_usage_tells_what_models_took_here(desk: Desk) -> None:
 
 async def test_forget_that_offers_what_was_just_learned_and_said(desk: Desk) -> None:
     async with desk.running():
-        await desk.say("I live in Lisbon")
+        await desk.say("I live in Lisbon. My sister Anna lives in Porto.")
         await learn(desk)
         await desk.say("forget that")
         offered = desk.screen.sent[-1]
-        assert "Lisbon" in offered.text and [b.data.split()[0] for b in offered.buttons] == ["run:/forget", "run:/undo"]
-        assert await desk.rows("select count(*) from memories where kind = 'fact'") == [(1,)]
+        assert "Lisbon" in offered.text
+        assert [b.data.split()[0] for b in offered.buttons] == ["run:/forget", "run:/forget", "run:/undo"]
+        assert await desk.rows("select count(*) from memories where kind = 'fact'") == [(2,)]
         await desk.push(offered.buttons[0].data)
         assert "Lisbon" in desk.screen.texts[-1]
 
@@ -216,7 +217,8 @@ async def test_a_button_takes_back_the_turn_it_was_made_for_and_no_other(desk: D
     """Pressed twice, later, or by somebody else it must not take what is said since, or by them."""
     async with desk.running():
         await desk.say("one fine day")
-        await desk.say("another one")
+        await desk.say("I live in Lisbon. My sister Anna lives in Porto.")
+        await learn(desk)
         await desk.say("forget that")
         (button,) = [b for b in desk.screen.sent[-1].buttons if "undo" in b.data]
         await desk.push(button.data)

@@ -42,19 +42,48 @@ async def test_a_name_takes_the_reminders_along(
 
 
 @pytest.mark.parametrize(
-    ("told", "request_for"),
+    ("told", "request_for", "yes"),
     [
-        ("I like tea", "forget what I just said"), ("Ich mag Tee", "vergiss das wieder"),
-        ("J'aime le thé", "oublie ce que je viens de dire"), ("Me gusta el té", "olvida lo que acabo de decir"),
-        ("紅茶が好きです", "さっき言ったことは忘れて"), ("我喜欢茶", "忘掉我刚才说的"),
+        ("I like tea", "forget what I just said", "yes"), ("Ich mag Tee", "vergiss das wieder", "ja"),
+        ("J'aime le thé", "oublie ce que je viens de dire", "oui"), ("我喜欢茶", "忘掉我刚才说的", "是"),
+        ("Me gusta el té", "olvida lo que acabo de decir", "sí"),
+        ("紅茶が好きです", "さっき言ったことは忘れて", "はい"), ("hello to you all out there", "forget that", "yes"),
     ],
 )  # fmt: skip
-async def test_what_was_just_said_is_offered_to_be_forgotten_in_every_language(told: str, request_for: str) -> None:
+async def test_what_was_just_said_is_forgotten_after_a_yes_in_every_language(
+    told: str, request_for: str, yes: str
+) -> None:
     async with talk() as person:
         await person.say(told)
-        (short_id,) = await column(person, "select short_id from memories where kind = 'fact'")
         (asked,) = await person.say(request_for)
-        assert f"/forget {short_id}" in asked and "/undo" in asked
+        assert told in asked and "1." in asked
+        await person.say(yes)
+        assert told not in await column(person, "select text from messages")
+        assert await column(person, "select value from memories") == []
+
+
+@pytest.mark.parametrize("request_for", ["forget what I just said", "that's wrong"])
+async def test_one_of_several_is_chosen_by_its_number(request_for: str) -> None:
+    """A "yes" says not which, so the question stays."""
+    async with talk() as person:
+        await person.say("I live in Porto. I like tea.")
+        (asked,) = await person.say(request_for)
+        (again,) = await person.say("yes")
+        (porto, tea) = await column(person, "select short_id from memories where kind = 'fact' order by id")
+        assert f"1. {porto}" in asked and f"2. {tea}" in asked and porto in again and tea in again
+        (asked,) = await person.say("2")
+        assert tea in asked and porto not in asked
+        await person.say("2")
+        assert await column(person, "select short_id from memories where kind = 'fact'") == [porto]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("3", 0), ("no", 2)])
+async def test_the_message_is_a_choice_too_and_no_changes_nothing(answer: str, left: int) -> None:
+    async with talk() as person:
+        await person.say("I live in Porto. I like tea.")
+        await person.say("forget what I just said")
+        await person.say(answer)
+        assert len(await column(person, "select value from memories where kind = 'fact'")) == left
 
 
 async def test_everything_about_something_takes_what_names_it_too() -> None:

@@ -15,7 +15,9 @@ _FORGET = [
     "忘掉这个", "请忘掉那件事", "把这个忘掉", "别记住这个", "不要保存我刚才说的", "忘掉我刚才说的吧", "我刚才说的忘了吧",
     "vergiss das wieder", "Vergiss bitte, was ich eben gesagt habe.", "Kannst du das wieder vergessen?", "merk dir das nicht",
     "oublie ce que je viens de dire", "Oublie ça stp", "ne retiens pas ça", "olvida lo que acabo de decir", "Olvida eso.",
-    "no guardes eso", "さっき言ったことは忘れて", "今言ったことは忘れてください", "それは覚えないで",
+    "no guardes eso", "please forget the last thing I told you",
+    "Vergiss das eben Gesagte", "olvida lo último que te dije", "olvídate de lo que te acabo de contar",
+    "oublie la dernière chose que je t'ai dite", "oubliez ce que je viens de vous raconter", "さっき言ったことは忘れて", "今言ったことは忘れてください", "それは覚えないで",
 ]  # fmt: skip
 _WRONG = [
     "that's wrong", "That is not true.", "no, that's not right", "this isn't correct", "you got that wrong",
