@@ -19,6 +19,8 @@ from memory.text.times.tables import fold, table
 #: The day of a month, with the sign or ending by which it is one.
 _NUMBER: Final = re.compile(r"(?<!\d)(\d{1,2})(st|nd|rd|th|er|\.|号|號|日)?(?![\d月])")
 _LEAD: Final = re.compile(r"(?:at|um|ab|a las?|à) ", re.IGNORECASE)
+#: "Moved to 4", which elsewhere is "until 4".
+_MOVED_TO: Final = re.compile(r"(?<=[改挪调移])到")
 #: The words before a weekday that leave open which week is meant.
 _ON: Final = re.compile(r"(?:on|am|el|le) |", re.IGNORECASE)
 #: Particles that a piece of Japanese ends with.
@@ -78,7 +80,7 @@ def _rescheduled(plan: str, said: str, code: str, told: date, today: date) -> Re
     new_days, new_hours = (
         # "It's Wednesday, not Tuesday" of a plan for Tuesday.
         [words for words in times if words.text.casefold() not in plan.casefold()]
-        for times in _times(said, code, today)
+        for times in _times(_MOVED_TO.sub(" ", said), code, today)
     )
     if max(len(new_days), len(new_hours)) != 1:
         return None
