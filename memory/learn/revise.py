@@ -19,12 +19,14 @@ from memory.learn.extract import Proposal
 from memory.learn.offline import patterns
 from memory.learn.offline.changes import Changes, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
+from memory.learn.offline.rescheduling import names_time, rescheduled, without_times
 from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store import memories, passages
 from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.history import Message
 from memory.store.memories import Draft, Memory
+from memory.text.times.clock import local_date
 from memory.text.times.spans import anchor
 from memory.text.words import query_terms, tokens
 
@@ -103,15 +105,16 @@ def read(
         if back.ended and not over:
             over = _plans_of(back.ended, live, _told_before(reader, scope, message), scope, timezone)
         if live and not (found or over):
+            told = _told_before(reader, scope, message)
             if back.off or back.moved:
-                found, over = _called_off(back, live, message, scope)
+                found, over = _called_off(back, live, told, message, scope, timezone)
             elif back.corrects:
-                told = _told_before(reader, scope, message)
                 found = _turned(back, live, told[:1], message, scope, timezone)
                 found = found or _put_right(back, live[0], told, message, scope, timezone)
         elif len(over) == 1 and back.denied and not (found or back.ended):
             found = _put_right(back, over[0], _told_before(reader, scope, message), message, scope, timezone)
-            over = [] if found else over
+            # A plan whose new time can't be read stays as it is.
+            over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
         proposals += found
         ended |= {memory.id: memory for memory in over}
     return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
@@ -167,22 +170,39 @@ def _revised(
 
 
 def _called_off(
-    back: Changes, live: Sequence[Memory], message: Message, scope: Scope
+    back: Changes, live: Sequence[Memory], told: Sequence[Message], message: Message, scope: Scope, timezone: str
 ) -> tuple[list[Proposal], list[Memory]]:
-    """Returns the plan told last with its new day, or as one that is over, if a message says this of "it".
+    """Returns a plan with its new time, or the plan told last as one that is over, if a message says this of "it".
 
     If the message names what is cancelled, only a plan that it names is meant.
     """
     plans = [one for one in live if one.key == "plan"]
+    if back.moved:
+        plan = next((row for row in plans if _is_about(message.text, row, told, scope, timezone)), None)
+        draft = _at_new_time(plan, message.text, message, scope, timezone) if plan is not None else None
+        proposals = [Proposal(draft=draft, message_id=message.id, replaces=(plan.id,))] if plan and draft else []
+        return proposals, []
     plan = next(iter(_naming(back.off_what, plans) if query_terms(back.off_what) else plans), None)
     if plan is None or (message.said_at - plan.learned_at > _LATELY and not back.off_what):
         return [], []
-    value = changed(_DAY.sub("", plan.value), message.text, near=True, slips=False) if back.moved else None
-    draft = _with_value(plan, value or plan.value, message, scope)
-    days, new = (_DAY.findall(text) for text in (plan.value, draft.value))
-    if value is None or not new or days == new:
-        return [], [plan]
-    return [Proposal(draft=draft, message_id=message.id, replaces=(plan.id,))], []
+    return [], [plan]
+
+
+def _is_about(text: str, plan: Memory, told: Sequence[Message], scope: Scope, timezone: str) -> bool:
+    """Returns whether a text that names a time speaks of a plan: by a word beside the times, or right after it."""
+    words, known = (
+        set(filter(_tells, query_terms(without_times(_DAY.sub("", words))))) for words in (text, plan.value)
+    )
+    return bool(words & known) or bool(_stated([plan], told[:1], scope, timezone))
+
+
+def _at_new_time(plan: Memory, text: str, message: Message, scope: Scope, timezone: str) -> Draft | None:
+    told, today = date.fromisoformat(plan.local_date), local_date(message.said_at, timezone)
+    moved = rescheduled(_DAY.sub("", plan.value), text, told=told, today=today)
+    if moved is None:
+        return None
+    value = anchor(moved.plan, moved.asked, ahead=True)[: keys.VALUE_LIMIT]
+    return replace(_with_value(plan, plan.value, message, scope), value=value)
 
 
 def _put_right(
@@ -197,12 +217,18 @@ def _put_right(
     if not new:
         return []
     if last.key == "plan":
+        if not _is_about(denied.what if denied else "", last, told, scope, timezone):
+            return []
         plan = _DAY.sub("", last.value)
-        if denied is not None and denied.what in plan:
-            value: str | None = plan.replace(denied.what, new, 1)
+        if names_time(new):
+            draft = _at_new_time(last, new, message, scope, timezone)
         else:
-            value = changed(plan, new, near=True, slips=False)
-        drafts = [_with_value(last, value, message, scope)] if value is not None else []
+            exact = denied is not None and denied.what in plan
+            value = (
+                plan.replace(denied.what, new, 1) if denied and exact else changed(plan, new, near=True, slips=False)
+            )
+            draft = _with_value(last, value, message, scope) if value is not None else None
+        drafts = [draft] if draft is not None else []
     else:
         place = next((one for one in told[:_BEFORE] if last.value in one.text), None)
         words = last.value if denied is None or denied.what not in last.value else denied.what

@@ -19,6 +19,7 @@ from languages import Language, part
 from languages.reading import compiled
 from memory.keys import RELATIONS, VALUE_LIMIT
 from memory.learn.offline.appointments import appointment
+from memory.learn.offline.rescheduling import rescheduled
 from memory.learn.own_words import HOLE
 from memory.text.simplified import simplified
 from memory.text.times.spans import spans
@@ -211,9 +212,9 @@ def _changed(before: str, after: str, last: _Reading, grammar: _Grammar, today: 
     first, end = _strip(after, grammar)
     key = last.facts[0].key
     if key == "plan":
-        days, new = (spans(words, today, looks="ahead", language=grammar.code) for words in (before, after[first:end]))
-        if new and days and days[-1].start >= last.start:
-            yield before[: days[-1].start] + after[new[0].start + first : new[0].end + first] + before[days[-1].end :]
+        moved = rescheduled(before[last.start :], after[first:end], told=today, today=today)
+        if moved is not None:
+            yield before[: last.start] + moved.plan
         return
     lead = grammar.instead.match(_plain(after, grammar), first, end)
     named = lead is not None and lead["name"] is not None

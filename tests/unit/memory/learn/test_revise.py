@@ -250,3 +250,34 @@ async def test_what_is_over_leaves_the_rest(memory: Service, clock: Clock) -> No
 
 async def test_nothing_is_learned_from_a_request_to_forget(memory: Service, clock: Clock) -> None:
     assert await known_after(memory, clock, "please forget that I live in Leiden") == []
+
+
+@pytest.mark.parametrize(
+    ("plan", "then", "known"),
+    [
+        # Of something else, or at a time that has no place in the plan.
+        ("I'm flying to Rome on 3 March", ("what a day", "change the bins to 9am"), "flying to Rome on 3 March (2027-03-03)"),
+        ("I'm flying to Rome on 3 March", ("change the bins to 9am",), "flying to Rome on 3 March (2027-03-03)"),
+        ("I have a dentist appointment on Friday at 3pm", ("what a day", "it's been moved to 4pm"),
+         "dentist appointment on Friday (2026-11-27) at 3pm"),
+        ("来月大阪に引っ越す", ("ゴミ出しを9時に変更して",), "来月 (2026-12)大阪に引っ越す"),
+        ("我下周要去北京", ("改到9点",), "下周 (2026-11-23 起一周)要去北京"),
+        # Of the plan itself.
+        ("明日の会議は10時", ("会議は11時に変更になった",), "明日 (2026-11-22)の会議は11時"),
+        ("I have a dentist appointment on Friday at 3pm", ("it's been moved to 4pm",),
+         "dentist appointment on Friday (2026-11-27) at 4pm"),
+        ("i have a dentist appointment next tuesday at 3pm", ("actually its wednesday not tuesday",),
+         "dentist appointment next wednesday (2026-11-25) at 3pm"),
+        ("I'm flying to Lisbon on 14 March", ("no, on the 15th",), "flying to Lisbon on 15 March (2027-03-15)"),
+        ("Ich fliege am 14. März nach Rom", ("nein, am 15.",), "fliege am 15. März (2027-03-15) nach Rom"),
+        ("Vuelo a Lisboa el 14 de marzo", ("no, el 15",), "Vuelo a Lisboa el 15 de marzo (2027-03-15)"),
+        ("Je pars à Rome le 14 mars", ("non, le 15",), "pars à Rome le 15 mars (2027-03-15)"),
+        ("我3月14号飞里斯本", ("不对，是15号",), "3月15号 (2027-03-15)飞里斯本"),
+        ("3月14日に大阪に行きます", ("いや、15日です",), "3月15日 (2027-03-15)に大阪に行きます"),
+    ],
+)  # fmt: skip
+async def test_a_plan_gets_a_new_time_that_is_its_own_or_stays(
+    memory: Service, clock: Clock, plan: str, then: tuple[str, ...], known: str
+) -> None:
+    """Bins at nine are no flight, and "the 15th" is of the flight's month."""
+    assert await known_after(memory, clock, plan, *then) == [("plan", known)]

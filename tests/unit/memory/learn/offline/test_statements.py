@@ -162,3 +162,11 @@ def test_nothing_is_read_across_or_beside_a_clause(text: str, facts: str) -> Non
 )  # fmt: skip
 def test_an_instrument_is_a_hobby_with_or_without_its_article(text: str, facts: str) -> None:
     assert told(text) == facts
+
+
+@each_row(("said", "value"), [
+        ("Soy alérgico a las nueces", "nueces"), ("Soy alérgica al polen", "polen"), ("soy alergico a los gatos", "gatos"),
+        ("Tengo alergia a la leche", "leche"), ("Tengo alergia a las avispas", "avispas"),
+    ])  # fmt: skip
+def test_an_article_is_no_part_of_an_allergy(said: str, value: str) -> None:
+    assert [one.value for one in extract(said, today=date(2026, 11, 21)) if one.key == "allergy"] == [value]
