@@ -326,20 +326,22 @@ def _without(every: Every, left_out: set[str]) -> Every:
     return Every("WEEKLY", every.interval, (("BYDAY", ",".join(kept)),))
 
 
-def _both(one: Every, other: Every) -> Every:
-    if one.frequency == "DAILY" and one.interval == 1 and other.by:
-        one = Every(other.frequency)
-    if other.frequency == "DAILY" and other.interval == 1 and one.by:
-        other = Every(one.frequency)
-    if one.frequency != other.frequency or (one.interval > 1 and other.interval > 1 and one.interval != other.interval):
+def _both(this: Every, other: Every) -> Every:
+    if this.frequency == "DAILY" and this.interval == 1 and other.by:
+        this = Every(other.frequency)
+    if other.frequency == "DAILY" and other.interval == 1 and this.by:
+        other = Every(this.frequency)
+    if this.frequency != other.frequency or (
+        this.interval > 1 and other.interval > 1 and this.interval != other.interval
+    ):
         raise Doubt("vague")
-    interval = max(one.interval, other.interval)
-    if not (one.by and other.by) or one.by == other.by:
-        return Every(one.frequency, interval, one.by or other.by)
+    interval = max(this.interval, other.interval)
+    if not (this.by and other.by) or this.by == other.by:
+        return Every(this.frequency, interval, this.by or other.by)
     # Every Monday and every second Thursday are two repetitions.
-    if one.frequency != "WEEKLY" or one.interval != other.interval or one.part or other.part:
+    if this.frequency != "WEEKLY" or this.interval != other.interval or this.part or other.part:
         raise Doubt("vague")
-    days = {day for ((_, value),) in (one.by, other.by) for day in value.split(",")}
+    days = {day for ((_, value),) in (this.by, other.by) for day in value.split(",")}
     return Every("WEEKLY", interval, (("BYDAY", ",".join(sorted(days, key=DAYS.index))),))
 
 
