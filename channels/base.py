@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -477,8 +477,13 @@ class Host(Protocol):
         """Tells that the bot was let into a chat, or blocked or removed from it. Raises `NotTaken`."""
         return
 
-    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
-        """Tells that the bot may not write in a chat or thread, or perhaps may now. Raises `NotTaken`."""
+    async def on_rights(
+        self, channel: str, chat: str, *, write: bool, threads: Collection[str | None] | None = None
+    ) -> None:
+        """Tells that the bot may not write in a chat, or may now. Raises `NotTaken`.
+
+        With `threads` it may write in these alone; None among them is the chat outside of its threads.
+        """
         return
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:

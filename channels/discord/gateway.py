@@ -441,18 +441,30 @@ class Receiver:
             self._tell_presence([str(channel["id"])], present=False)
 
     def _on_channel_update(self, channel: Json) -> None:
-        self._tell_rights([str(channel["id"])])
+        server, number = channel.get("guild_id"), str(channel["id"])
+        guild = None if server is None else self._client.get_guild(int(server))
+        if guild is not None:
+            inside = [str(thread.id) for thread in guild.threads if str(thread.parent_id) == number]
+            self._look_at_rights(str(server), [number, *inside])
 
     def _on_roles(self, changed: Json) -> None:
         """Handles a changed role, or a member whose roles have changed."""
         if "user" not in changed or str(changed["user"]["id"]) == self._me.id:
-            self._tell_rights(self._intake.chats_of(str(changed["guild_id"])))
+            server = str(changed["guild_id"])
+            self._look_at_rights(server, self._intake.chats_of(server))
 
-    def _tell_rights(self, chats: Sequence[str]) -> None:
-        """Reports that the bot may have been given the right to write."""
+    def _look_at_rights(self, server: str, chats: Sequence[str]) -> None:
+        """Reports the chats in which the bot may write, once discord.py has handled the change."""
         for chat in chats:
-            work = partial(self._host.on_rights, self._channel, chat, write=True)
-            self._intake.put(chat, Event(key=f"t{chat}", work=work))
+            self._intake.put(chat, Event(key=f"t{chat}", work=partial(self._rights, server, chat)))
+
+    async def _rights(self, server: str, chat: str) -> None:
+        guild = self._client.get_guild(int(server))
+        known = None if guild is None else guild.get_channel_or_thread(int(chat))
+        if guild is not None and known is not None and _may_write(guild, known):
+            spot = await self._spot(chat, server)
+            assert spot is not None
+            await self._host.on_rights(self._channel, spot.chat, write=True, threads=[spot.thread])
 
     def _tell_presence(self, chats: Sequence[str], *, present: bool) -> None:
         for chat in chats:
@@ -763,6 +775,16 @@ def _may_read(guild: discord.Guild, channel: Any) -> bool:
     except (discord.ClientException, AttributeError):
         return True  # the thread's parent or the bot's own member is not visible: trying to read does no harm
     return bool(allowed.view_channel and allowed.read_message_history)
+
+
+def _may_write(guild: discord.Guild, channel: Any) -> bool:
+    try:
+        allowed = channel.permissions_for(guild.me)
+    except (discord.ClientException, AttributeError):
+        return False  # not visible: whether it may is tried every ten minutes
+    if isinstance(channel, discord.Thread):
+        return bool(allowed.send_messages_in_threads and (not channel.locked or allowed.manage_threads))
+    return bool(allowed.send_messages)
 
 
 def _last(channel: Any) -> int:

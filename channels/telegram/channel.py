@@ -45,7 +45,17 @@ from channels.supervision import Backoff, Endurance, Pace, UnreadUpdates
 from channels.telegram.menu import fingerprint, menus, removal
 from channels.telegram.parsing import parsed
 from channels.telegram.send import ASIDE_SECONDS, FILE_LIMIT, TelegramScreen, link
-from channels.telegram.updates import JSON, PLATFORM, UpdateReader, album_of, chat_of, gathered, is_present, may_write
+from channels.telegram.updates import (
+    JSON,
+    PLATFORM,
+    UpdateReader,
+    album_of,
+    chat_of,
+    gathered,
+    is_present,
+    may_write,
+    topic_of,
+)
 from channels.telegram.wire import (
     API,
     Rival,
@@ -484,6 +494,9 @@ class TelegramChannel(Channel):
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))
+        elif update.message is not None and update.message.forum_topic_reopened is not None:
+            message = update.message
+            await host.on_rights(self.id, str(message.chat.id), write=True, threads=[topic_of(message)])
         elif update.message is not None:
             await self._take_message(host, reader, updates, album_of(parts[0]), unread=self._unread.count > unread)
         elif update.edited_message is not None:

@@ -165,7 +165,7 @@ class UpdateReader:
             text="",
             sent_at=now,
             # If a message is too old to be shown to bots, only its chat and id are known.
-            thread=_topic(shown) if isinstance(shown, Message) else None,
+            thread=topic_of(shown) if isinstance(shown, Message) else None,
             chat_title=well_formed(shown.chat.title or ""),
             pressed=press.data,
             language=press.from_user.language_code or "",
@@ -204,7 +204,7 @@ class UpdateReader:
             message_id=str(message.message_id),
             text=text,
             sent_at=sent_at * 1000,
-            thread=_topic(message),
+            thread=topic_of(message),
             chat_title=well_formed(message.chat.title or ""),
             thread_title=topic,
             reply_to=None if answered is None else str(answered.message_id),
@@ -219,7 +219,7 @@ class UpdateReader:
 
     def _topic_name(self, message: Message) -> str:
         """Returns the name of a message's topic, which is told where it is opened or renamed, and beside messages."""
-        if (topic := _topic(message)) is None:
+        if (topic := topic_of(message)) is None:
             return ""
         where, head = (message.chat.id, topic), message.reply_to_message
         if (named := message.forum_topic_edited or message.forum_topic_created) is not None and named.name:
@@ -243,7 +243,7 @@ def may_write(change: ChatMemberUpdated) -> bool:
     return not isinstance(member, ChatMemberRestricted) or member.can_send_messages or not member.is_member
 
 
-def _topic(message: Message) -> str | None:
+def topic_of(message: Message) -> str | None:
     """Returns the topic of a message. Replies outside of topics carry a thread id too, which is not a topic's."""
     thread = message.message_thread_id
     return str(thread) if message.is_topic_message and thread not in (None, GENERAL) else None

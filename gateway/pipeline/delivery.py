@@ -104,7 +104,6 @@ class Delivery:
 
     async def take_up(self, session_keys: Collection[str] | None = None) -> None:
         """Sends rows that an earlier run or another process left, and handles those that may not have arrived."""
-        await self._mailbox.look_for_muted()
         for session_key in await self._mailbox.sessions_with_mail():
             if session_key in session_keys if session_keys is not None else self._share.holds(session_key):
                 await self._settle_doubts(session_key)
@@ -159,18 +158,22 @@ class Delivery:
                 self._moved[old] = new
             self.wake(new)
 
-    async def rights(self, channel: Channel, chat: str, *, write: bool) -> None:
-        """Goes by what the bot may do in a chat from now on."""
+    async def rights(
+        self, channel: Channel, chat: str, *, write: bool, threads: Collection[str | None] | None = None
+    ) -> None:
+        """Goes by what the bot may do in a chat, or only in `threads` of it, from now on."""
         named = Place(channel=channel.id, chat=chat).session_key.partition(":")[0]
         if write:
-            places = [(key, Place.from_session_key(key)) for key in self._mailbox.muted]
+            places = map(Place.from_session_key, await self._mailbox.muted())
             keys = [
-                key
-                for key, place in places
-                if (place.channel, chat) in ((channel.id, place.chat), (channel.id, place.thread))
+                place.session_key
+                for place in places
+                if (place.channel, place.chat) == (channel.id, chat) and (threads is None or place.thread in threads)
             ]
             if keys:
-                await self._mailbox.unmute(keys)
+                await self._mailbox.try_again(keys)
+            for key in keys:
+                self.wake(key)
         elif keys := await self._mailbox.sessions_in(channel.platform, named, chat):
             await self._mute(channel, keys, Muted.code)
 
@@ -208,12 +211,12 @@ class Delivery:
                     del self._unrecorded[session_key]
                 self._woken.discard(session_key)
                 row = await self._mailbox.take(session_key)
-                all_sent = row is not None
+                all_sent, muted = row is not None, row is not None and row.muted
                 while row is not None:
                     row, shown = await self._send(channel, place, row)
                     all_sent = all_sent and shown
                 self._faults.pop(session_key, None)
-                if all_sent and session_key in self._mailbox.muted:
+                if all_sent and muted:
                     await self._mailbox.unmute([session_key])
                 if not all_sent:
                     await self._wait_for_due(session_key)

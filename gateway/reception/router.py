@@ -251,10 +251,12 @@ class Router:
         except StorageError as exc:
             raise _not_taken("presence", exc) from exc
 
-    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+    async def on_rights(
+        self, channel: str, chat: str, *, write: bool, threads: Collection[str | None] | None = None
+    ) -> None:
         try:
             for store in self._roster.each_store:
-                await store.delivery.rights(self._channels[channel], chat, write=write)
+                await store.delivery.rights(self._channels[channel], chat, write=write, threads=threads)
         except StorageError as exc:
             raise _not_taken("rights", exc) from exc
 

@@ -193,7 +193,7 @@ class Stats:
             words_only="" if self._embedding is None else self._embedding.trouble,
             wal_bytes=self._database.wal_bytes,
             deployment=await self._database.read(self._database.deployment),
-            muted=len(self._mailbox.muted),
+            muted=0 if self._database.damage else len(await self._mailbox.muted()),
             set_aside=0
             if self._database.damage
             else await self._database.read(

@@ -74,8 +74,6 @@ class Mailbox:
         self._now = now
         self.run_id = run_id
         self._noted: set[str] = set()
-        #: The sessions that this process knows to be muted; the rows decide.
-        self.muted: set[str] = set()
 
     told_before = reads(inbox.told_before)
     unanswered = asks(inbox.unanswered)
@@ -84,6 +82,7 @@ class Mailbox:
     attach = writes_at(attachments.keep)
     attached = reads(attachments.of_inbox)
     shown_placeholder = reads(outbox.shown_placeholder)
+    muted = asks(chats.muted)
     give_up = writes(outbox.give_up)
 
     # In ---------------------------------------------------------------------------------------------------------
@@ -380,15 +379,11 @@ class Mailbox:
         for key in () if present else keys:
             outbox.give_up(tx, key, "blocked")
 
-    async def look_for_muted(self) -> None:
-        self.muted |= (await self._database.read(chats.muted)).keys()
-
     async def may_write(self, session: chats.Session) -> bool:
         """Returns whether to answer in a session. Where writing was refused, that is tried once in ten minutes."""
         now = self._now()
         if session.muted_at is None:
             return True
-        self.muted.add(session.key)
         if 0 <= now - session.muted_at < _MUTED_MS:
             return False
         await self._database.write(lambda tx: chats.mute(tx, [session.key], now=now))
@@ -399,14 +394,17 @@ class Mailbox:
     ) -> str | None:
         """Notes that nothing may be written in sessions of one channel, and drops the rows that wait there.
 
+        Reminders that come only once are tried again with the next answer that is.
+
         If that is new, queues `notice`, made of the chat's name, for the admin who was here last. Returns its session.
         """
-        self.muted.update(keys)
 
         def act(tx: Transaction) -> str | None:
+            now = self._now()
             for key in keys:
-                outbox.give_up(tx, key, error)
-            name = chats.mute(tx, keys, now=self._now())
+                held = outbox.hold_reminders(tx, key, error, made_after=now - _HELD_MS, until=now + _MUTED_MS)
+                outbox.give_up(tx, key, error, but=held)
+            name = chats.mute(tx, keys, now=now)
             channel = keys[0].partition(":")[0] if keys else ""
             told = chats.private_key(tx, platform=platform, channel=channel, users=admins)
             if name is None or told is None:
@@ -417,8 +415,18 @@ class Mailbox:
         return await self._database.write(act)
 
     async def unmute(self, keys: Collection[str]) -> None:
+        """Notes that something was shown in these sessions."""
         await self._database.write(lambda tx: chats.unmute(tx, list(keys)))
-        self.muted.difference_update(keys)
+
+    async def try_again(self, keys: Collection[str]) -> None:
+        """Notes that writing may be allowed in muted sessions. They are muted anew without a notice if it is not."""
+
+        def act(tx: Transaction) -> None:
+            chats.try_again(tx, list(keys))
+            for key in keys:
+                outbox.end_wait(tx, key)
+
+        await self._database.write(act)
 
     @in_read
     def sessions_in(self, reader: Reader, platform: str, channel: str, chat: str) -> list[str]:

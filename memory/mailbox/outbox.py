@@ -70,7 +70,7 @@ class OutboxRow:
     """An outbox row: one physical message to show, the `chunk`th of its answer. Times are in milliseconds UTC.
 
     `ticket` is the ticket of the inbox row it answers, a secret of the platform. With `in_place` the row replaces the
-    message that the ticket is for.
+    message that the ticket is for. `muted` says whether the last message to its place was refused.
     """
 
     id: int
@@ -91,6 +91,7 @@ class OutboxRow:
     error: str | None
     file_name: str = ""
     file: bytes | None = None
+    muted: bool = False
 
     @property
     def may_be_shown(self) -> bool:
@@ -257,13 +258,27 @@ def mark_dead(tx: Transaction, outbox_id: int, error: str) -> None:
     tx.run(f"update outbox set state = 'dead', error = ?, {_EMPTY} where id = ?", (error, outbox_id))
 
 
-def give_up(tx: Transaction, session_key: str, error: str) -> None:
+def give_up(tx: Transaction, session_key: str, error: str, *, but: Sequence[int] = ()) -> None:
     """Marks the rows of a place dead, because nothing can be shown there any more."""
     tx.run(
         f"update outbox set state = 'dead', error = ?, ticket = '', {NO_FILE} where {UNSENT} and session_key = ?"
-        " and state in ('pending', 'sending')",
-        (error, session_key),
+        " and state in ('pending', 'sending') and id not in (select value from json_each(?))",
+        (error, session_key, but),
     )
+
+
+def hold_reminders(tx: Transaction, session_key: str, error: str, *, made_after: int, until: int) -> list[int]:
+    """Puts off a place's reminders that come only once, unless they are too old; returns their rows' ids."""
+    return tx.ids(
+        f"update outbox set state = 'pending', error = ?, not_before = ? where {UNSENT} and session_key = ?"
+        " and state in ('pending', 'sending') and created_at > ?"
+        " and reminder_id in (select id from reminders where rule = '') returning id",
+        (error, until, session_key, made_after),
+    )
+
+
+def end_wait(tx: Transaction, session_key: str) -> None:
+    tx.run(f"update outbox set not_before = 0 where {UNSENT} and session_key = ? and state = 'pending'", (session_key,))
 
 
 def not_sent(tx: Transaction, outbox_id: int, state: str, error: str, *, not_before: int = 0) -> None:
@@ -293,7 +308,8 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
         " else created_at end"
         " where (not_before <= ?1 or created_at > ?1)"
         f" and id = (select min(id) from outbox where {UNSENT} and session_key = ?2 and state = 'pending')"
-        f" returning {COLUMNS}",
+        f" returning {COLUMNS}, exists (select 1 from sessions s where s.key = session_key and s.muted_at is not null)"
+        " as muted",
         (now, session_key),
         row_of,
     )
@@ -312,4 +328,5 @@ def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:
 def row_of(row: Row) -> OutboxRow:
     fields = dict(row)
     buttons = json.loads(fields.pop("buttons") or "[]")
+    fields["muted"] = bool(fields.get("muted"))
     return OutboxRow(**fields, buttons=tuple((label, data) for label, data in buttons))

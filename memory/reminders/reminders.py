@@ -268,7 +268,7 @@ class Reminders:
             task = reminding.of_id(tx, reminder_id)
             if task is None:
                 return
-            if reminding.end_task(tx, reminder_id, failed=error not in (None, "allowance")) < _FAILURES:
+            if reminding.end_task(tx, reminder_id, failed=error not in (None, "allowance", "muted")) < _FAILURES:
                 if task.next_at is None and error not in (None, "stopped"):
                     reminding.snooze(tx, task.id, self._now() + _AGAIN_MS)
                 return

@@ -23,7 +23,8 @@ class Session:
 
     `manner` says whether a manner of talking is learned in a group; in private the person's own setting counts.
     `chosen_model` is the model that was chosen with /model. `identity_id` is the noted person of a private chat, and
-    `left_at` the noted time at which the bot left it. At `muted_at` writing was last refused there, or tried again.
+    `left_at` the noted time at which the bot left it. At `muted_at` writing was last refused there, or tried again; 0
+    if it may be allowed by now, but nothing was shown since.
     `agent` is the agent's name.
     """
 
@@ -91,7 +92,8 @@ def present(tx: Transaction, *, platform: str, channel: str, reference: str, lef
     """
     own = sessions_in(tx, platform=platform, channel=channel, reference=reference)
     tx.run(
-        "update sessions set left_at = case when ?1 is not null then coalesce(left_at, ?1) end, muted_at = null"
+        "update sessions set left_at = case when ?1 is not null then coalesce(left_at, ?1) end,"
+        " muted_at = case when ?1 is null and left_at is null then muted_at end"
         " where key in (select value from json_each(?2))",
         (left_at, own),
     )
@@ -127,11 +129,18 @@ def unmute(tx: Transaction, keys: Sequence[str]) -> None:
     tx.run("update sessions set muted_at = null where key in (select value from json_each(?))", (json.dumps(keys),))
 
 
+def try_again(tx: Transaction, keys: Sequence[str]) -> None:
+    tx.run(
+        "update sessions set muted_at = 0 where muted_at is not null and key in (select value from json_each(?))",
+        (json.dumps(keys),),
+    )
+
+
 def muted(reader: Reader) -> dict[str, str]:
     """Returns the sessions in which nothing may be written, by key, with the names of their chats."""
     return reader.pairs(
         "select s.key, coalesce(nullif(c.title, ''), s.key) as name from sessions s join chats c on c.id = s.chat_id"
-        " where s.muted_at is not null and s.left_at is null"
+        " where s.muted_at > 0 and s.left_at is null"
     )
 
 
@@ -139,7 +148,7 @@ def private_key(reader: Reader, *, platform: str, channel: str, users: Sequence[
     """Returns the private session that one of these people used last on a channel."""
     return reader.text(
         "select s.key from sessions s join chats c on c.id = s.chat_id join identities i on i.id = c.identity_id"
-        " where c.kind = 'private' and s.left_at is null and s.muted_at is null and i.platform = ?"
+        " where c.kind = 'private' and s.left_at is null and coalesce(s.muted_at, 0) = 0 and i.platform = ?"
         " and i.user_id in (select value from json_each(?)) and substr(s.key, 1, instr(s.key, ':') - 1) = ?"
         " order by coalesce(s.last_message_at, s.created_at) desc, s.id desc limit 1",
         (platform, json.dumps(users), channel),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -161,7 +161,9 @@ class Gateway:
     async def on_presence(self, channel: str, chat: str, *, present: bool) -> None:
         raise AssertionError(f"nobody came to {chat} or went")
 
-    async def on_rights(self, channel: str, chat: str, *, write: bool) -> None:
+    async def on_rights(
+        self, channel: str, chat: str, *, write: bool, threads: Collection[str | None] | None = None
+    ) -> None:
         raise AssertionError(f"nobody changed what may be done in {chat}")
 
     async def settled(self, place: Place) -> None:

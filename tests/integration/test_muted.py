@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from channels.base import Muted, Outbound, Place
+from memory.store import chats
+from tests.kit import fakes
+from tests.kit.bench import Bench, Screen
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms import discord, telegram
@@ -26,6 +30,10 @@ def served(folder: Path, clock: Clock, platform: telegram.Control, port: int) ->
 
 async def paid(platform: telegram.Control | discord.Control, words: str) -> int:
     return sum(count for text, count in (await platform.asked()).items() if words in text)
+
+
+async def idle(bot: Served) -> bool:
+    return [store["oldest_inbox_seconds"] for store in (await bot.health())["stores"]] == [None]
 
 
 async def muted(bot: Served, count: int) -> Any:
@@ -81,6 +89,31 @@ async def test_a_group_in_which_it_may_not_write_costs_one_call_and_is_tried_aga
             assert len(await platform.texts(ANN)) == 5
             await muted(bot, 0)
         assert await paid(platform, "what may I sow?") == 1
+
+
+async def test_a_reminder_that_comes_once_waits_for_the_right_to_write(tmp_path: Path, unused_tcp_port: int) -> None:
+    clock = Clock()
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
+        bot = served(tmp_path, clock, platform, unused_tcp_port)
+        await platform.group(GROUP, title="Allotment")
+        async with bot.running():
+            await bot.ready()
+            await platform.say("hello", user=ANN, name="Ann")
+            await platform.wait(bot_messages=1, chat=ANN)
+            await platform.say(f"/remind{BOT} in 5 minutes water the beans", user=BOB, chat=GROUP, name="Bob")
+            await platform.wait(bot_messages=1, chat=GROUP)
+            await platform.fault("refuse", place=GROUP, times=0, status=400, description=REFUSED)
+        clock.shift += 6 * MINUTE
+        async with bot.running():
+            await bot.ready()
+            await muted(bot, 1)
+        async with bot.running():
+            await bot.ready()
+            await platform.heal()
+            await platform.member(GROUP, "add", user=BOB)
+            await platform.wait(bot_messages=2, chat=GROUP)
+            assert "water the beans" in (await platform.texts(GROUP))[1]
+            await muted(bot, 0)
 
 
 async def counted(platform: telegram.Control, before: int) -> bool:
@@ -171,3 +204,76 @@ async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_
             await muted(bot, 0)
             await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
             await platform.wait(bot_messages=1, channel=general)
+
+
+async def test_on_discord_a_change_that_gives_no_right_costs_nothing_and_tells_nobody(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    """Neither does one that gives it only until the next answer: an admin is told again once something was shown."""
+    clock = Clock()
+    async with discord.serving(model_ms=0) as platform:
+        server, general = await platform.add_guild("Allotment")
+        assert general is not None
+        account = (
+            f"[{{token: '{platform.token}', base_url: '{platform.api_url}', admins: [{ADA}], servers: [{server}]}}]"
+        )
+        bot = Served(
+            tmp_path, discord=platform, now=clock, model_url=platform.model_url, port=unused_tcp_port, shipped=True,
+            channels=f"{{discord: {account}}}", limits="{burst_seconds: 0}",
+        )  # fmt: skip
+        async with bot.running():
+            await bot.ready()
+            home = (await platform.say("hello", user=ADA)).channel
+            await platform.wait(bot_messages=1, channel=home)
+            await platform.deny(general, "send")
+            await platform.say(f"{platform.mention} what grows first?", user=1001, channel=general)
+            await muted(bot, 1)
+            await platform.wait(bot_messages=2, channel=home)
+            colour = {"id": "4242", "name": "gardeners", "permissions": "0", "position": 1, "hoist": False, "gloss": 7}
+            for n in range(4):
+                change = {"guild_id": str(server), "role": {**colour, "color": n, "managed": False}}
+                await platform.event("GUILD_ROLE_UPDATE", change)
+                await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
+            await platform.say("still there?", user=ADA)
+            await platform.wait(bot_messages=3, channel=home)
+            await until(lambda: idle(bot))
+            assert await paid(platform, "grows") == 1
+            await platform.deny(general)
+            await muted(bot, 0)
+            await platform.deny(general, "send")
+            await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
+            await muted(bot, 1)
+            await platform.say("and now?", user=ADA)
+            await platform.wait(bot_messages=4, channel=home)
+            assert (await paid(platform, "grows"), len(await platform.texts(home))) == (2, 4)
+
+
+class Gagged(Screen):
+    """A screen that shows nothing while it is `gagged`."""
+
+    gagged = True
+
+    async def send(self, outbound: Outbound) -> str:
+        if self.gagged:
+            raise Muted("no right")
+        return await super().send(outbound)
+
+
+async def test_the_rows_say_where_it_may_not_write(tmp_path: Path, clock: fakes.Clock) -> None:
+    """Another process may have noted it, and a chat that was left is none of them."""
+    bench = Bench(tmp_path, fakes.ScriptedModel(), Gagged(), clock)
+    async with bench.running():
+        await bench.say("hi", chat="club")
+        await until(lambda: holds(bench, 1))
+        await bench.router.on_presence("console", "club", present=False)
+        assert await holds(bench, 0)
+        await bench.router.on_presence("console", "club", present=True)
+        key = Place(channel="console", chat="club").session_key
+        await bench.memory.database.write(lambda tx: chats.mute(tx, [key], now=clock()))
+        assert await holds(bench, 1)
+        await bench.router.on_rights("console", "club", write=True)
+        assert await holds(bench, 0)
+
+
+async def holds(bench: Bench, count: int) -> bool:
+    return (await bench.memory.stats.health([])).muted == count
