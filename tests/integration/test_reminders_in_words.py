@@ -100,7 +100,7 @@ async def test_an_hour_alone_makes_nothing_come_once_that_was_to_repeat() -> Non
             (again,) = await person.say("at 7")
             assert "left out" in again and "take my pills" in again
         (told,) = await person.say("every weekday at 7am")
-        assert "every weekday at 07:00" in told and "take my pills" in told
+        assert "Monday to Friday at 07:00" in told and "take my pills" in told
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ class PieceReader:
         if written := groups.get("dow"):
             return "月火水木金土日".index(written) != day.weekday()
         named = groups.get("weekday")
-        return bool(named) and self._table.value("weekday", named) != day.weekday()
+        return named is not None and self._table.value("weekday", named) != day.weekday()
 
     # Times of day.
 
