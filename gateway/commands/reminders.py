@@ -108,7 +108,7 @@ async def requested(call: Call, reading: Reading | Unclear, *, private: bool = F
     if unfit := _unfit(call, reading.what):
         await call.say(unfit)
     elif isinstance(reading, Unclear):
-        await _add(call, reading.what, None, private=private, unclear=reading.reason)
+        await _add(call, reading.what, None, private=private, unclear=reading)
     else:
         await _add(call, reading.what, due_of(reading), private=private)
 
@@ -120,7 +120,8 @@ def _unfit(call: Call, text: str) -> str:
 
 
 async def answer_when(call: Call, question: Question, taken: str) -> None:
-    reminder_id = int(json.loads(question.payload)["reminder"])
+    payload = json.loads(question.payload)
+    reminder_id, often = int(payload["reminder"]), bool(payload.get("often"))
     reading = call.memory.reminders.read_time(call.context, call.inbound.text, language=call.texts.language)
 
     def take(edits: Edits, asked: Reminder) -> str | Asking:
@@ -131,7 +132,9 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
             edits.reminding.cancel(asked)
             return call.texts("remind.not_set")
         if isinstance(reading, Unclear):
-            return _when_again(call, edits, asked, reading.reason)
+            return _when_again(call, edits, asked, reading.reason, often=often or reading.often)
+        if often and reading.rule is None and not reading.day_given:
+            return _when_again(call, edits, asked, "often", often=True)
         edits.settle(question, TIME)
         return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
 
@@ -263,15 +266,17 @@ async def _add(
     *,
     private: bool = False,
     kind: ReminderKind = "reminder",
-    unclear: str = "",
+    unclear: Unclear | None = None,
 ) -> None:
-    """Sets a reminder. One whose time is `unclear`, for this reason, waits without a time, which is asked for."""
+    """Sets a reminder. One whose time is `unclear` waits without a time, which is asked for."""
 
     def add(edits: Edits) -> str | Asking:
         made = _made(call, edits, text, due, private=private, kind=kind)
         if isinstance(made, str):
             return made
-        return _when_again(call, edits, made, unclear) if unclear else _set_back(call, edits, made, "remind.set")
+        if unclear is not None:
+            return _when_again(call, edits, made, unclear.reason, often=unclear.often)
+        return _set_back(call, edits, made, "remind.set")
 
     await call.do(add)
 
@@ -308,8 +313,9 @@ def _made(
         return call.texts("remind.full", most=MOST_REMINDERS)
 
 
-def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str) -> Asking:
-    question = edits.ask(WHEN, {"reminder": reminder.id}, choices=("no",), preset="no")
+def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str, *, often: bool = False) -> Asking:
+    """Asks for the time of a reminder; of one that is to come `often`, an hour alone won't do."""
+    question = edits.ask(WHEN, {"reminder": reminder.id, "often": often}, choices=("no",), preset="no")
     asked = call.texts(f"remind.ask.{reason}", text=excerpt(reminder.text))
     return Asking(text=asked, buttons=buttons(question, call.texts, alone=True), reminder=reminder.id)
 

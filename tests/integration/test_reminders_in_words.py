@@ -92,6 +92,17 @@ async def test_who_says_not_to_forget_something_is_asked_when() -> None:
         assert "When" not in other
 
 
+async def test_an_hour_alone_makes_nothing_come_once_that_was_to_repeat() -> None:
+    async with talk() as person:
+        (asked,) = await person.say("remind me to take my pills every weekday at 7am except 25 december")
+        assert asked.startswith("When exactly shall I remind you: take my pills?")
+        for _ in range(2):
+            (again,) = await person.say("at 7")
+            assert "left out" in again and "take my pills" in again
+        (told,) = await person.say("every weekday at 7am")
+        assert "Monday to Friday at 07:00" in told and "take my pills" in told
+
+
 @pytest.mark.parametrize(
     ("day", "other", "nothing"),
     [

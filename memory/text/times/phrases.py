@@ -202,7 +202,8 @@ def _read(
     used = _meant(pieces)
     times = _joined(asking, words, [(piece.start, piece.end) for piece in used])
     left = _without(_without(folded, request, "¦"), times)
-    unread = _unread(left, words, often=any(isinstance(piece.value, Every) for piece in used)) if used else None
+    often = any(isinstance(piece.value, Every) for piece in used)
+    unread = _unread(left, words, often=often) if used else None
     spans = [*request, *times]
     what, values = _what(text, words, [*spans, *([unread.span()] if unread else [])]), _in_parts(asking, used)
     if waking := words.text("waking").search(folded):
@@ -215,20 +216,27 @@ def _read(
     if elsewhere and any(isinstance(value, Day) and value.kind in ("near", "weekday") for value in values):
         found = "vague"  # tomorrow here, or there?
     if isinstance(found, str):
-        return explained, Unclear(what=what, reason=found)
-    if any(_are_two_days(asking, one, other) for one, other in pairwise(used)):
-        return explained, Unclear(what=what, reason="vague")
+        return explained, Unclear(what=what, reason=found, often=often)
     days = sum(isinstance(value, Day) for value in values)
-    if days > 1 and request and _request(_without(folded, request, "¦"), words):
-        return explained, Unclear(what=what, reason="vague")  # two reminders, if on the same day
     hours = any(isinstance(value, Clock | Clocks | Window | Ahead) for value in values) or _OFTEN.match(
         found.rule or ""
     )
-    if not hours and _HOUR.search(left):
-        return explained, Unclear(what=what, reason="vague")  # tomorrow 10 call Bob
-    if unread or words.text("leftover").search(_without(folded, spans)):
-        return explained, Unclear(what=what, reason="vague")
+    if (
+        unread
+        or any(_are_two_days(asking, one, other) for one, other in pairwise(used))
+        or (days > 1 and request and _request(_without(folded, request, "¦"), words))  # two reminders on the same day
+        or (not hours and _HOUR.search(left))  # tomorrow 10 call Bob
+        or any(_is_torn(asking, left, piece) for piece in used)
+        or words.text("leftover").search(_without(folded, spans))
+    ):
+        return explained, Unclear(what=what, reason="vague", often=often)
     return explained, replace(found, what=what)
+
+
+def _is_torn(text: str, left: str, piece: Piece) -> bool:
+    """Returns whether digits go on beside a piece, as in a telephone number; behind a whole "8:30" they need not."""
+    behind = re.match(r"[ .-]?\d[ .-]?\d", left[piece.end :]) and re.search(r"(?<![:h]\d)\d$", text[: piece.end])
+    return bool(behind or (text[piece.start].isdecimal() and re.search(r"\d[ .-]?$", left[: piece.start])))
 
 
 def _are_two_days(text: str, one: Piece, other: Piece) -> bool:

@@ -189,11 +189,20 @@ class PieceReader:
             return None
         except (ValueError, OverflowError):
             return Word("impossible")
-        if isinstance(value, Day) and self._table.text("begins").search(match.group()):
+        if isinstance(value, Day) and self._is_other_weekday(match, value.day):
+            value = Word("vague")  # Monday 4 December, if it is a Friday
+        elif isinstance(value, Day) and self._table.text("begins").search(match.group()):
             value = replace(value, begins=True)
         elif isinstance(value, Clock) and self._table.text("ends").search(match.group()):
             value = replace(value, ends=True)
         return value
+
+    def _is_other_weekday(self, match: re.Match[str], day: date) -> bool:
+        groups = match.groupdict()
+        if written := groups.get("dow"):
+            return "月火水木金土日".index(written) != day.weekday()
+        named = groups.get("weekday")
+        return named is not None and self._table.value("weekday", named) != day.weekday()
 
     # Times of day.
 
@@ -382,7 +391,10 @@ class PieceReader:
 
     def _date(self, text: str) -> date:
         for meaning, key, match in self._table.whole(text, DATES):
-            return self._read_day(meaning, key, match).day
+            day = self._read_day(meaning, key, match).day
+            if self._is_other_weekday(match, day):
+                raise ValueError("another day of the week")
+            return day
         raise NotATime
 
     def _length(self, text: str) -> Length:

@@ -32,7 +32,8 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear:
-    """A request whose time can't be read surely, so that the bot asks for it."""
+    """A request whose time can't be read surely, so that the bot asks for it; `often` if it is to repeat."""
 
     what: str
     reason: Reason
+    often: bool = False

@@ -41,6 +41,8 @@ _SPANS: Final = {
 _NINE: Final = 9 * 60
 _DAY: Final = 24 * 60
 _SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
+#: A length that nobody means to repeat at night too, if they name the hour at which it begins.
+_ALL_NIGHT: Final = timedelta(hours=2)
 _Kind = TypeVar("_Kind", Clock, Window, Except, PartOfDay, Day, Ahead, Every, Until, For, Word)
 
 
@@ -213,6 +215,8 @@ class _Pieces:
 
     def _clock_minutes(self, clock: Clock, *, spoken_day: bool) -> list[int]:
         minutes = clock.minutes
+        if clock.part and self._parts and clock.part not in self._parts:
+            raise Doubt("vague")  # tomorrow morning, tickets for 8 in the evening
         if part := clock.part or self._part:
             meant = in_part(minutes, part) if clock.bare or minutes == 0 else minutes
             first, last = _SPANS[part]
@@ -245,6 +249,8 @@ class _Pieces:
         if self._part or len(self._clocks) > 1 or not all(day.begins for day in self._days):
             raise Doubt("vague")
         rule = f"{RRULE}FREQ={every.frequency};INTERVAL={every.interval}"
+        if self._clocks and step <= _ALL_NIGHT:
+            raise Doubt("vague")  # every hour from 8 on, but until when?
         if self._clocks or self._days:
             return Reading(first=self._once().first, rule=rule, hour_given=True)
         first = (self._now.astimezone(UTC) + step).astimezone(self._now.tzinfo)
