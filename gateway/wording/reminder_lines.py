@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from datetime import date as day_of
 from itertools import pairwise
@@ -61,10 +61,18 @@ def rule(texts: Texts, written: str) -> str:
     return texts("remind.every.also").join(said) or texts("remind.every.rule", rule=written.partition(":")[2])
 
 
+def _weekdays(texts: Texts, days: Iterable[int]) -> str:
+    return texts.listed(texts.weekday(_MONDAY + timedelta(days=day)) for day in days)
+
+
 def _every(texts: Texts, one: Recurrence) -> str:
-    days = texts.listed(texts.weekday(_MONDAY + timedelta(days=day)) for day in one.weekdays)
-    if one.unit == "week" and one.interval == 1 and one.weekdays == _WORKDAYS:
+    weekly = one.unit == "week" and one.interval == 1
+    left_out = [day for day in range(7) if day not in one.weekdays]
+    days = _weekdays(texts, one.weekdays)
+    if weekly and one.weekdays == _WORKDAYS:
         every = texts("remind.every.workday")
+    elif weekly and len(left_out) == 1:
+        every = texts("remind.every.but", days=_weekdays(texts, left_out))
     else:
         every = _times(texts, one.unit, one.interval)
         if one.nth:

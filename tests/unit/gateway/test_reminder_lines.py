@@ -17,6 +17,7 @@ LAST_DAY = "RRULE:FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1;BYHOUR=9;BYMIN
     [
         (TWICE, "every day at 08:00 and 20:30"),
         ("CRON:0 8,14,20 * * *", "every day at 08:00, 14:00, and 20:00"),
+        ("RRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA;BYHOUR=8;BYMINUTE=0", "every day except Sunday at 08:00"),
         ("CRON:*/15 9-17 * * 1-5", "Monday to Friday, every 15 minutes from 09:00 to 17:45"),
         ("CRON:0 */2 * * *", "every 2 hours"),
         ("CRON:30 7 1,15 * *", "every month on day 1 and on day 15 at 07:30"),
