@@ -395,9 +395,11 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
     await (await PostgresDatabase.open(url, path, now=1)).close()
     with psycopg.connect(url) as connection:
         connection.execute(b"set search_path = remora")
-        for table in ("lanes", "duties", "replicas", "commits", "refusals"):
+        for table in ("lanes", "duties", "replicas", "commits", "refusals", "judgements"):
             connection.execute(f"drop table {table}".encode())
         connection.execute(b"drop index extractions_parked")
+        connection.execute(b"drop index messages_replies")
+        connection.execute(b"alter table sessions drop column muted_at")
         connection.execute(b"alter table memory_sources drop column unsure")
         connection.execute(b"delete from migrations where version >= 30")
     after = await PostgresDatabase.open(url, path, now=2)

@@ -354,9 +354,7 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
         connection.execute("alter table outbox drop column reminder_id")
         connection.execute("drop index embedded_refused")
         connection.execute("alter table embedded drop column refused")
-        gone = (
-            "forgotten_named vector_signs reminders comparisons api_keys web_codes web_sessions lanes duties replicas"
-        )
+        gone = "forgotten_named vector_signs reminders comparisons api_keys web_codes web_sessions lanes duties replicas judgements"
         for table in (*gone.split(), "commits", "refusals"):
             connection.execute(f"drop table {table}")
         connection.execute("delete from migrations where version >= 8")

@@ -91,6 +91,7 @@ NOT_READING = {
     "Mailbox.sessions_in": "keys of sessions",
     "EditRequests.knows": "whether a message of this platform's id was ever taken here",
     "EditRequests.amend": "whether the speaker's own message was changed",
+    "EditRequests.judge": "gives nothing",
     "EditRequests.retract": "how many messages a platform has deleted",
     "Housekeeping.erase_left": "counts",
     "Identities.is_there": "whether the bot is in a chat",

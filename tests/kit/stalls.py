@@ -1,12 +1,14 @@
 """The tests' guard of the event loop: no test's loop may stand for long at a stretch.
 
-What the tests' kit computes in the loop itself is left out (`apart`). A test whose own code computes in the loop is
+What the tests' kit computes in the loop itself is left out (`apart`), and whole collections of garbage, since the heap is
+that of all tests before. A test whose own code computes in the loop is
 marked `stands("why")`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -55,6 +57,22 @@ def apart() -> Iterator[None]:
             yield
     else:
         yield
+
+
+_collecting: Final = list[TestLoop]()
+
+
+def _leave_out_collections(phase: str, info: dict[str, int]) -> None:
+    if phase == "stop" and _collecting and _collecting[-1] is asyncio._get_running_loop():
+        _collecting.pop()._watch.begin_round()
+    elif phase == "start" and info["generation"] == 2:
+        loop = asyncio._get_running_loop()
+        if isinstance(loop, TestLoop) and loop._watch._in_round:
+            loop._watch.end_round()
+            _collecting.append(loop)
+
+
+gc.callbacks.append(_leave_out_collections)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
