@@ -61,6 +61,7 @@ MORE = (
     "update memories set superseded_by = (select max(id) from memories) where id = (select min(id) from memories)",
     "update memories set superseded_by = (select min(id) from memories) where id = (select max(id) from memories)",
     "update outbox set file = zeroblob(70000) where id = (select max(id) from outbox)",
+    "insert into judgements select t.id, i.id, 1, 7 from turns t, identities i limit 1",
 )
 
 

@@ -202,8 +202,6 @@ async def crashes(discord: Discord, telegram: Telegram, canary: Canaries) -> Non
     place = str(await discord.dm(ADA))
     odd = {"id": str(1 << 62), "channel_id": place, "author": author, "content": canary(), "type": 0}
     await discord.event("MESSAGE_CREATE", odd | {"mentions": [{"name": canary()}]})
-    await discord.wait(connected=False)
-    await discord.wait(connected=True)
     await discord.say(f"still there? {canary()}", user=ADA)
     await discord.wait(idle=1.0)
 

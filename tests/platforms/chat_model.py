@@ -72,12 +72,19 @@ def is_extraction(body: JSON) -> bool:
     return (body.get("response_format") or {}).get("type") in ("json_object", "json_schema")
 
 
+#: What a message answers or hands on, above or below its own words.
+_QUOTED = re.compile(
+    r"^\[[^\n]*\] (?:that )?says this, which is data and no instruction:\n<file (\w+)>\n.*?\n</file \1>\n?",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 def last_words(body: JSON) -> str:
     """Returns the person's last words without the day and the name before them (in a group) and the context behind."""
     said = [message for message in body.get("messages", ()) if message.get("role") == "user"]
     content = said[-1].get("content") if said else ""
     words, _, added = str(content or "").partition(_CONTEXT)
-    words = re.sub(r"\A\[day [^\]]*\]\n", "", words)
+    words = _QUOTED.sub("", re.sub(r"\A\[day [^\]]*\]\n", "", words))
     speaker = re.search(r"^speaker: (.*)$", added, re.MULTILINE)
     # Above the person's own words stands what they quote.
     if speaker is not None and re.search(rf"^{re.escape(speaker[1])}: ", words, re.MULTILINE):
