@@ -271,9 +271,7 @@ def configured(folder: Path, base_url: str, context: int) -> loading.Config:
         "utf-8",
     )
     path = folder / "config.yaml"
-    path.write_text(
-        "limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\nutf-8",
-    )
+    path.write_text("limits: {person_messages_per_minute: 1800}\nembedding: {provider: none}\n", "utf-8")
     return loading.load(path, {}, folder / "data", pace=SELDOM)
 
 

@@ -193,8 +193,10 @@ def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 _MATH = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _BR = re.compile(r"<br\s{0,3}/?>", re.IGNORECASE)
-_SCHEME = re.compile(r"(?<![^\W_])https?$", re.IGNORECASE)
-_URL_REST = re.compile(r"://[^\s<>\[\]()*`|\\\"]+")
+#: Chinese and Japanese write no blank before an address, and their marks are no part of one.
+_SCHEME = re.compile(r"(?<![^\W_])https?$|(?<=[\u3040-\u9fff])https?$", re.IGNORECASE)
+_URL_LETTERS = r"[^\s<>\[\]()*`|\\\"，。、！？；：「」『』（）【】《》“”‘’…]"
+_URL_REST = re.compile(rf"://(?:{_URL_LETTERS}|\({_URL_LETTERS}{{0,200}}\))+")
 
 
 def _parser() -> MarkdownIt:

@@ -133,8 +133,8 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 91_000,
-    "test_lines": 98_500,
+    "lines": 91_500,
+    "test_lines": 99_500,
     "options": 139,
     "long_functions": 0,
     "two_way_rooms": 0,

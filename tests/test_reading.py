@@ -45,7 +45,9 @@ NO_READERS = {
     "memory.text.secrets.folding.pattern": "a pattern of our own",
     "memory.text.secrets.folding.tree": "words of our own table",
     "memory.text.secrets.folding.words": "a name of our own table",
+    "memory.text.times.pieces.in_part": "a part of the day by a name of our own",
     "memory.text.times.rules.following": "a rule that `parse_rule` made",
+    "memory.text.times.rules.recurrences": "a rule that `parse_rule` made",
     "memory.text.times.tables.table": "a code of a language",
     "memory.text.words.listed": "a list of our own",
 }  # fmt: skip

@@ -41,8 +41,8 @@ LANGUAGES: Final = {
     "rs": "rust", "rust": "rust", "sql": "sql", "swift": "swift", "toml": "toml", "ts": "typescript",
     "tsx": "typescript", "typescript": "typescript", "svg": "xml", "xml": "xml", "yaml": "yaml", "yml": "yaml",
 }  # fmt: skip
-#: Characters of a formula that is set; a longer one is shown as it is written.
-_LONGEST_FORMULA: Final = 2_000
+#: Characters of formulas that are set, of one and of a whole text; more is shown as it is written.
+_LONGEST_FORMULA, _MOST_SET = 2_000, 6_000
 #: What of MathML's attributes is kept: https://www.w3.org/TR/mathml-core/. Others could style, lead away or run.
 _ATTRIBUTES: Final = frozenset({
     "accent", "accentunder", "columnalign", "columnlines", "columnspacing", "columnspan", "depth", "display",
@@ -50,6 +50,8 @@ _ATTRIBUTES: Final = frozenset({
     "maxsize", "minsize", "movablelimits", "rowlines", "rowspacing", "rowspan", "rspace", "scriptlevel", "separator",
     "stretchy", "symmetric", "voffset", "width",
 })  # fmt: skip
+#: Environments that models write, and those by which the library knows them.
+_ENVIRONMENTS: Final = (("aligned", "split"), ("alignedat", "split"), ("gathered", "split"), ("gather", "split"))
 #: Commands that define others, which could grow without bound.
 _DEFINING: Final = ("\\def", "\\newcommand", "\\let", "\\renewcommand")
 #: The library's errors have no common base, and it meets what it did not expect as Python does.
@@ -66,7 +68,7 @@ def rendered(text: str) -> Markup:
     tokens = markdown.read(text)
     if tokens is None:
         return plain(text)
-    return Markup(_renderer().render(tokens, _OPTIONS, {"coloured": 0}))  # noqa: S704 - what is not ours is escaped
+    return Markup(_renderer().render(tokens, _OPTIONS, {"coloured": 0, "set": 0}))  # noqa: S704 - what is not ours is escaped
 
 
 def plain(text: str) -> Markup:
@@ -131,10 +133,10 @@ class _Renderer(RendererHTML):
     code_block = fence
 
     def math_inline(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        return _formula(tokens[idx].content, "inline") or f"<code>{escape(tokens[idx].content)}</code>"
+        return _formula(tokens[idx].content, "inline", env) or f"<code>{escape(tokens[idx].content)}</code>"
 
     def math_block(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        formula = _formula(tokens[idx].content, "block")
+        formula = _formula(tokens[idx].content, "block", env)
         return f'<div class="wide" tabindex="0">{formula}</div>\n' if formula else self.fence(tokens, idx, options, env)
 
 
@@ -152,14 +154,20 @@ def _lexer(name: str) -> Lexer:
     return get_lexer_by_name(name, stripnl=False)
 
 
-def _formula(latex: str, display: str) -> str:
-    """Returns LaTeX as MathML; empty if the library can't read it."""
-    if len(latex) > _LONGEST_FORMULA or any(command in latex for command in _DEFINING):
+def _formula(latex: str, display: str, env: Any) -> str:
+    """Returns LaTeX as MathML; empty if the library can't read it whole."""
+    env["set"] += len(latex)
+    if len(latex) > _LONGEST_FORMULA or env["set"] > _MOST_SET or any(command in latex for command in _DEFINING):
         return ""
+    for ours, known in _ENVIRONMENTS:
+        latex = latex.replace(f"{{{ours}}}", f"{{{known}}}")
     try:
-        return "".join(_mathml(convert_to_element(latex, display=display)))
+        tree = convert_to_element(latex, display=display)
     except _FORMULA_ERRORS:
         return ""
+    # What it does not know it leaves as letters.
+    unread = any(leaf.text and (leaf.text.startswith("\\") or leaf.text == "&") for leaf in tree.iter())
+    return "" if unread else "".join(_mathml(tree))
 
 
 def _mathml(element: Element) -> Iterator[str]:

@@ -44,7 +44,7 @@ async def test_an_ordinary_turn_asks_few_statements(tmp_path: Path) -> None:
     turns: list[list[str]] = []
     async with pipeline(tmp_path, rules=RULES, driver=Driver(name="counted", module=counted)) as world:
         await told(world)
-        for thing in ("weather", "food", "music"):
+        for thing in ("weather", "food", "music", "theatre", "trams"):
             await world.memory.indexed()
             counted.asked.clear()
             await asked(world, thing)
@@ -109,7 +109,7 @@ async def test_an_ordinary_turn_holds_up_no_other_session_on_postgres(tmp_path: 
         turns: list[list[server.Logged]] = []
         async with pipeline(tmp_path, rules=RULES, shared=one.database("turns")) as world:
             await told(world)
-            for thing in ("weather", "food", "music"):
+            for thing in ("weather", "food", "music", "theatre", "trams"):
                 await world.memory.indexed()
                 before = one.log.stat().st_size
                 await asked(world, thing)

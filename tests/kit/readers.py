@@ -53,6 +53,7 @@ _OF_TIMES: Final[tuple[tuple[str, str, Callable[..., Any], dict[str, Any]], ...]
     ("phrases", "is_request", phrases.is_request, {}),
     ("phrases", "read", phrases.read, {"now": _NOW}),
     ("phrases", "read_time", phrases.read_time, {"now": _NOW}),
+    ("phrases", "read_bare", phrases.read_bare, {"now": _NOW}),
     ("phrases", "several", phrases.several, {"now": _NOW}),
 )
 

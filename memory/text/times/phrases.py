@@ -18,7 +18,20 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from languages import LANGUAGES
-from memory.text.times.pieces import Ahead, Clock, Day, Every, PartOfDay, Piece, PieceReader, Value, Word, Zone
+from memory.text.times.pieces import (
+    Ahead,
+    Clock,
+    Clocks,
+    Day,
+    Every,
+    PartOfDay,
+    Piece,
+    PieceReader,
+    Value,
+    Window,
+    Word,
+    Zone,
+)
 from memory.text.times.readings import Reading, Unclear
 from memory.text.times.tables import Table, fold, table
 from memory.text.times.together import together
@@ -46,10 +59,15 @@ _BETWEEN = re.compile(
     r"\s*[,;，；、]\s*(?:and|und|et|y|然后|还有|そして)?\s*|\s+(?:and|und|et|y|&|\+)\s+|然后|还有|そして", re.IGNORECASE
 )
 #: Words that may be a mistyped day; shorter ones are like too many others.
-_WORD: Final = re.compile(r"[^\W\d_]{6,}")
+_WORD: Final = re.compile(r"[^\W\d_]{5,}")
 #: Words between two times, for which bars stand, and a number that may be one more hour.
 _BETWEEN_TIMES: Final = re.compile(r"(?<=\|)([^|¦]*[^\W\d_][^|¦]*)(?=\|)")
 _NUMBER: Final = re.compile(r"(?<![\w.:/])\d{1,2}(?:[:.h]\d\d|st|nd|rd|th|er)?\.?(?![\w:/%€$])")
+#: A number beside a day that may be its hour, and rules that need none.
+_HOUR: Final = re.compile(
+    r"(?:\|[ ,]*|(?<![\w.,:/#])(?=\d\d?[ ,]*\|))(?:[01]?\d|2[0-4])(?![a-z\d:/%€$]|[.,]\d|['-][a-z])"
+)
+_OFTEN: Final = re.compile("RRULE:FREQ=(?:MINUTE|HOUR)LY")
 _SIGNS: Final = " \t.,;:!?…、。，；：！？-|¦"
 #: The most characters of "and" with the blanks around it.
 _AND: Final = 5
@@ -203,6 +221,11 @@ def _read(
     days = sum(isinstance(value, Day) for value in values)
     if days > 1 and request and _request(_without(folded, request, "¦"), words):
         return explained, Unclear(what=what, reason="vague")  # two reminders, if on the same day
+    hours = any(isinstance(value, Clock | Clocks | Window | Ahead) for value in values) or _OFTEN.match(
+        found.rule or ""
+    )
+    if not hours and _HOUR.search(left):
+        return explained, Unclear(what=what, reason="vague")  # tomorrow 10 call Bob
     if unread or words.text("leftover").search(_without(folded, spans)):
         return explained, Unclear(what=what, reason="vague")
     return explained, replace(found, what=what)
@@ -227,11 +250,12 @@ def _unread(text: str, words: Table, *, often: bool) -> re.Match[str] | None:
     That is an exception, a condition, a zone; a mistyped day; a length or a bare number; if the reminder comes
     `often`, a few words between two times, if more stand elsewhere.
     """
-    limit = words.text("unread").search(text) or (words.text("unread_often").search(text) if often else None)
-    if limit or (limit := next((word for word in _WORD.finditer(text) if words.is_mistyped(word.group())), None)):
+    limits = (words.text(name).search(text) for name in ("unread", "beside", *(("unread_often",) if often else ())))
+    mistyped = (word for word in _WORD.finditer(text) if words.is_mistyped(word[0], beside=_is_beside(text, word)))
+    if limit := next(filter(None, limits), None) or next(mistyped, None):
         return limit
     for meaning, _, length in words.find(text):
-        if meaning == "length" and "|" in (text[: length.start()].rstrip()[-1:], text[length.end() :].lstrip()[:1]):
+        if meaning == "length" and _is_beside(text, length):
             return length
     for between in _BETWEEN_TIMES.finditer(text) if often else ():
         own = words.text("opening").sub("", between[1]).strip(_SIGNS)
@@ -245,6 +269,11 @@ def _unread(text: str, words: Table, *, often: bool) -> re.Match[str] | None:
         if any(bar and gap.strip() and joint.fullmatch(gap) for bar, gap in (behind[1:], before[1::-1])):
             return number
     return None
+
+
+def _is_beside(text: str, match: re.Match[str]) -> bool:
+    """Returns whether nothing stands between a match and a time."""
+    return "|" in (text[: match.start()].rstrip(" ,")[-1:], text[match.end() :].lstrip(" ,")[:1])
 
 
 def _in_parts(text: str, pieces: list[Piece]) -> list[Value]:

@@ -25,11 +25,15 @@ Part: TypeAlias = str
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day in minutes, up to 24:00, or past it in a `part` of the day; a `bare` one is of either half."""
+    """A time of day in minutes, up to 24:00, or past it in a `part` of the day; a `bare` one is of either half.
+
+    It `ends` a repetition if words say so: "bis 13 Uhr", which alone is when something has to be done.
+    """
 
     minutes: int
     bare: bool = False
     part: Part | None = None
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,12 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The minutes of the day, both included, between which a short length repeats: "between 9 and 17"."""
+    """The minutes of the day, both included, between which a short length repeats: "between 9 and 17".
 
-    first: int
+    Without a first one, it repeats from now on: "until 17".
+    """
+
+    first: int | None
     last: int
 
 
@@ -183,7 +190,9 @@ class PieceReader:
         except (ValueError, OverflowError):
             return Word("impossible")
         if isinstance(value, Day) and self._table.text("begins").search(match.group()):
-            return replace(value, begins=True)
+            value = replace(value, begins=True)
+        elif isinstance(value, Clock) and self._table.text("ends").search(match.group()):
+            value = replace(value, ends=True)
         return value
 
     # Times of day.
@@ -211,6 +220,8 @@ class PieceReader:
 
     def _read_clocks(self, key: str, match: re.Match[str]) -> Clocks | Word:
         times, marked = self._clocks(match)
+        if len(times) < 2:
+            raise NotATime
         if 0 < marked < len(times):
             return Word("vague")  # at 7 and 9 pm
         if any(clock.minutes > 12 * 60 for clock in times) and not marked:
@@ -219,6 +230,10 @@ class PieceReader:
 
     def _read_between(self, key: str, match: re.Match[str]) -> Window | Word:
         times, marked = self._clocks(match)
+        if key:
+            return Window(None, in_part(times[0].minutes, times[0].part) if times[0].part else times[0].minutes)
+        if len(times) < 2:
+            raise NotATime
         first, last = (in_part(clock.minutes, clock.part) if clock.part else clock.minutes for clock in times[:2])
         if times[1].bare and last <= first < 12 * 60:
             last += 12 * 60
@@ -241,8 +256,6 @@ class PieceReader:
             times.append(replace(clocks[0], part=parts[0] if parts else None))
             said = any(found[2].groupdict().get("ampm") for found in self._table.whole(text, ("clock",)))
             marked += bool(said or parts)
-        if len(times) < 2:
-            raise NotATime
         return times, marked
 
     def _read_except(self, key: str, match: re.Match[str]) -> Except:
@@ -341,7 +354,8 @@ class PieceReader:
 
     def _read_every_nth(self, key: str, match: re.Match[str]) -> Every:
         day = DAYS[self._table.value("weekday", match["weekday"])]
-        return Every("MONTHLY", 1, (("BYDAY", f"{self._table.ordinal(match['nth']):+d}{day}"),))
+        places = [text for name, text in match.groupdict().items() if text and name.startswith("nth")]
+        return Every("MONTHLY", 1, (("BYDAY", ",".join(f"{self._table.ordinal(text):+d}{day}" for text in places)),))
 
     def _read_every_date(self, key: str, match: re.Match[str]) -> Every:
         return yearly(self._date(match["date"]))

@@ -111,15 +111,15 @@ def recurrences(rule: str) -> list[Recurrence]:
     found: dict[Recurrence, set[int]] = {}
     try:
         for line in rule.splitlines():
-            for one in _cron_parts(line) if line.startswith(CRON) else [_rrule_parts(_parts(line))]:
+            for one in _cron_parts(line) if line.startswith(CRON) else _rrule_parts(_parts(line)):
                 found.setdefault(one._replace(minutes=()), set()).update(one.minutes)
     except (ValueError, KeyError):
         return []
     return [one._replace(minutes=tuple(sorted(minutes))) for one, minutes in found.items()]
 
 
-def _rrule_parts(parts: dict[str, str]) -> Recurrence:
-    """Returns the parts of an RRULE. Raises `ValueError` if it has others."""
+def _rrule_parts(parts: dict[str, str]) -> list[Recurrence]:
+    """Returns the parts of an RRULE for each place of its days in the month. Raises `ValueError` if it has others."""
     parts = dict(parts)
     unit, interval = _UNITS[parts.pop("FREQ")], int(parts.pop("INTERVAL", 1))
     days, months, hours, minutes = (
@@ -129,12 +129,13 @@ def _rrule_parts(parts: dict[str, str]) -> Recurrence:
     if days[1:] == tuple(range(29, days[-1] + 1 if days else 0)) and parts.get("BYSETPOS") == "-1":
         del parts["BYSETPOS"]
         days = (-1,) if days[-1] == 31 else days[-1:]
-    nth = {int(number or 0) for number, _ in named} or {0}
+    places = list(dict.fromkeys(int(number or 0) for number, _ in named)) or [0]
     unsaid = min((*days, 1)) < (1 if unit == "year" else -1) or (unit == "year" and bool(days) != bool(months))
-    if parts or unsaid or len(nth) > 1 or (named and (unit == "week") == (nth != {0})):
+    if parts or unsaid or (named and ((places != [0]) if unit == "week" else (0 in places))):
         raise ValueError("a rule with parts of its own")
     times = tuple(hour * 60 + minute for hour in hours for minute in minutes or (0,))
-    return Recurrence(unit, interval, tuple(DAYS.index(day) for _, day in named), nth.pop(), days, months, times)
+    weekdays = {place: tuple(DAYS.index(day) for number, day in named if int(number or 0) == place) for place in places}
+    return [Recurrence(unit, interval, weekdays[place], place, days, months, times) for place in places]
 
 
 def _cron_parts(rule: str) -> list[Recurrence]:

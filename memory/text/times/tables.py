@@ -37,8 +37,10 @@ WORDS: Final = ("past", "soon", "period", "vague", "every_weekday", "clocks", "b
 AROUND: Final = (
     "lead", "tail", "part", "part_behind", "open", "to", "beside", "needs", "needs_open", "needs_behind", "shy",
 )  # fmt: skip
-#: How like a name a mistyped one is.
+#: How like a name a mistyped one is, and how long; right beside a time, a day of the week that has one other letter.
 _NEAR: Final = 0.84
+_NEAR_BESIDE: Final = 0.8
+_LONG: Final = 6
 _SLOT = re.compile(r"\{([a-z_]+?)(\d?)\}")
 _NUMERALS = "[〇零一二两兩三四五六七八九十]{1,3}"
 #: Patterns of numbers in any place, by the slot's name.
@@ -129,13 +131,20 @@ class Table:
                 return int(self.value(name, text))
         raise ValueError(f"not a number: {text!r}")
 
-    def is_mistyped(self, word: str) -> bool:
-        """Returns whether a word (folded) is nearly, but not quite, the name of a day or a month."""
-        return self.spaced and word not in self._names and bool(get_close_matches(word, self._names, n=1, cutoff=_NEAR))
+    def is_mistyped(self, word: str, *, beside: bool = False) -> bool:
+        """Returns whether a word (folded) is nearly, but not quite, the name of a day or a month.
 
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        lists = [self._words[name] for name in ("weekday", "month", "near")]
+        Right `beside` a time, one that is a little less like a day of the week is enough.
+        """
+        if not self.spaced or word in (names := self._names("weekday", "month", "near")):
+            return False
+        near = len(word) >= _LONG and get_close_matches(word, names, n=1, cutoff=_NEAR)
+        days = [name for name in self._names("weekday") if beside and name[0] == word[0]]
+        return bool(near or get_close_matches(word, days, n=1, cutoff=_NEAR_BESIDE))
+
+    @cache  # noqa: B019 - tables live as long as the process
+    def _names(self, *listed: str) -> frozenset[str]:
+        lists = [self._words[name] for name in listed]
         names = {fold(name) for words in lists for text in words.values() for name in text.split("|")}
         return frozenset(
             name.replace("s?", end) for name in names for end in ("", "s") if name.replace("s?", "").isalpha()

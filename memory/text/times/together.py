@@ -125,8 +125,9 @@ class _Pieces:
 
         A length that repeats between two hours is the same as those hours of every day.
         """
-        windows = self._all(Window)
         short = [every for every in everies if every.frequency in _SHORT]
+        windows = self._all(Window) + [Window(None, clock.minutes) for clock in self._clocks if clock.ends and everies]
+        self._clocks = [clock for clock in self._clocks if not (clock.ends and everies)]
         if not windows:
             return _merged(everies, self._all(Except)), None
         if len(windows) > 1 or len(short) != 1 or self._clocks or self._parts:
@@ -134,10 +135,14 @@ class _Pieces:
         step = _SHORT[short[0].frequency] * short[0].interval
         if step < CLOSEST:
             raise Doubt("impossible")
-        times = range(windows[0].first, windows[0].last + 1, int(step.total_seconds()) // 60)
-        self._clocks = [Clock(minutes) for minutes in times]
         longer = [every for every in everies if every not in short]
         only = self._one_day().day if self._days and not longer and not self._days[0].begins else None
+        first, today, minutes = windows[0].first, self._now.date(), int(step.total_seconds()) // 60
+        if first is None:
+            only, first = only or today, self._now.hour * 60 + self._now.minute + minutes
+            if longer or only != today or first > windows[0].last:
+                raise Doubt("vague")
+        self._clocks = [Clock(time) for time in range(first, windows[0].last + 1, minutes)]
         return _merged(longer or [Every("DAILY")], self._all(Except)), only
 
     # Times that come once.
@@ -315,19 +320,22 @@ def _without(every: Every, left_out: set[str]) -> Every:
     return Every("WEEKLY", every.interval, (("BYDAY", ",".join(kept)),))
 
 
-def _both(one: Every, other: Every) -> Every:
-    if one.frequency == "DAILY" and one.interval == 1 and other.by:
-        one = Every(other.frequency)
-    if other.frequency == "DAILY" and other.interval == 1 and one.by:
-        other = Every(one.frequency)
-    if one.frequency != other.frequency or (one.interval > 1 and other.interval > 1 and one.interval != other.interval):
+def _both(this: Every, other: Every) -> Every:
+    if this.frequency == "DAILY" and this.interval == 1 and other.by:
+        this = Every(other.frequency)
+    if other.frequency == "DAILY" and other.interval == 1 and this.by:
+        other = Every(this.frequency)
+    if this.frequency != other.frequency or (
+        this.interval > 1 and other.interval > 1 and this.interval != other.interval
+    ):
         raise Doubt("vague")
-    interval = max(one.interval, other.interval)
-    if not (one.by and other.by) or one.by == other.by:
-        return Every(one.frequency, interval, one.by or other.by)
-    if one.frequency != "WEEKLY" or one.part or other.part:
+    interval = max(this.interval, other.interval)
+    if not (this.by and other.by) or this.by == other.by:
+        return Every(this.frequency, interval, this.by or other.by)
+    # Every Monday and every second Thursday are two repetitions.
+    if this.frequency != "WEEKLY" or this.interval != other.interval or this.part or other.part:
         raise Doubt("vague")
-    days = {day for ((_, value),) in (one.by, other.by) for day in value.split(",")}
+    days = {day for ((_, value),) in (this.by, other.by) for day in value.split(",")}
     return Every("WEEKLY", interval, (("BYDAY", ",".join(sorted(days, key=DAYS.index))),))
 
 

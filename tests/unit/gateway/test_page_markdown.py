@@ -120,6 +120,33 @@ def test_tasks_have_their_boxes_and_bare_addresses_lead_there() -> None:
     assert 'href="https://a.example/x_y_z"' in shown
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("看 https://a.example/b。谢谢", "https://a.example/b"),
+        ("请看https://a.example/b，好吗", "https://a.example/b"),
+        ("https://a.example/東京「駅」", "https://a.example/%E6%9D%B1%E4%BA%AC"),
+        ("(see https://a.example/A_(b))", "https://a.example/A_(b)"),
+    ],
+)
+def test_a_bare_address_ends_where_its_sentence_goes_on(text: str, address: str) -> None:
+    assert f'href="{address}"' in rendered(
+        text
+    ) or f'href="{address.replace("%E6%9D%B1%E4%BA%AC", "東京")}"' in rendered(text)
+
+
+def test_environments_of_formulas_are_set_or_shown_as_they_are_written() -> None:
+    """Never as letters out of which nobody could read the formula again."""
+    assert rendered("$$\n\\begin{aligned}a&=b\\\\c&=d\\end{aligned}\n$$").count("<mtr>") == 2
+    assert "<code>\\ce{H2O}</code>" in rendered("water is \\(\\ce{H2O}\\)")
+
+
+def test_formulas_are_set_up_to_a_bound_of_the_text() -> None:
+    formula = "$$" + "b+" * 900 + "b$$"
+    shown = rendered("\n\n".join([formula] * 9))
+    assert shown.count("<math") == 3
+
+
 def test_each_block_has_the_direction_of_its_own_words() -> None:
     shown = rendered("שלום\n\nhello\n\n# نعم")
     assert shown.count('dir="auto"') == 3

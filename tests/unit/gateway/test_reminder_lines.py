@@ -25,6 +25,10 @@ LAST_DAY = "RRULE:FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYSETPOS=-1;BYHOUR=9;BYMIN
         ("CRON:0 9 */2 * 1", "by the rule 0 9 */2 * 1"),
         (LAST_DAY, "every month on the last day at 09:00"),
         ("RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9;BYMINUTE=0", "every month on the last Friday at 09:00"),
+        (
+            "RRULE:FREQ=MONTHLY;BYDAY=+2TU,+4TU;BYHOUR=18;BYMINUTE=0",
+            "every month on the second Tuesday at 18:00; every month on the fourth Tuesday at 18:00",
+        ),
         ("RRULE:FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24;BYHOUR=9;BYMINUTE=0", "every year on 24 December at 09:00"),
         ("RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR;BYHOUR=9;BYMINUTE=0", "every 2 weeks on Monday and Friday at 09:00"),
         ("RRULE:FREQ=HOURLY;INTERVAL=3", "every 3 hours"),
