@@ -28,6 +28,7 @@ from channels.base import (
     Quoted,
     QuotedKind,
     Suggestion,
+    Whose,
     rows,
 )
 
@@ -266,10 +267,12 @@ def quotation(
     author, content = quoted.get("author") or {}, read(quoted, tags=(), **names)
     number = str(author.get("id", ""))
     name = display(author, quoted.get("member"))
-    if content.forwarded:
+    whose: Whose = "bot" if number == me else "self" if number == speaker else "other"
+    if content.forwarded:  # Discord does not tell who first said it
+        whose = "other"
         name = f"{content.forwarded_from or 'somebody'}, forwarded by {name}"
     return Quoted(
-        whose="bot" if number == me else "self" if number == speaker else "other",
+        whose=whose,
         kind=kind,
         author=name,
         author_id="" if quoted.get("webhook_id") else number,

@@ -83,13 +83,16 @@ def quoted(message: Message, me: str) -> Quoted | None:
     chosen = message.quote
     part = well_formed(chosen.text) if chosen is not None and chosen.text else ""
     if (answered := answered_by(message)) is not None:
-        user = answered.from_user if answered.sender_chat is None else None
+        by, origin = answered.from_user if answered.sender_chat is None else None, answered.forward_origin
+        first = by if origin is None else getattr(origin, "sender_user", None)
+        user = first or by
         kind, text = _chosen(message, answered)
         if not text:
             manual = bool(part) and chosen is not None and bool(chosen.is_manual)
             kind, text = ("part", part) if manual else ("message", words(answered) or part)
         return Quoted(
-            whose=whose(user),
+            # Nobody but its first author said a forwarded message, and the bot forwards none.
+            whose=whose(first) if origin is None or whose(first) == "self" else "other",
             kind=kind,
             author=_author(answered),
             author_id="" if user is None else str(user.id),

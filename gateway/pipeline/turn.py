@@ -8,7 +8,7 @@ with the model steps it already has. A turn never outlasts its deadline, and end
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ from memory.learn.extractions import Afterwards
 from memory.recall.recall import Budget
 from memory.runtime import Runtime
 from memory.service import Service
-from memory.store.attachments import QUOTED, Attached
+from memory.store.attachments import Attached
 
 log = structlog.get_logger(__name__)
 
@@ -320,7 +320,7 @@ class TurnRunner:
             mask=course.mask,
             seconds=course.served.spec.turn.call_seconds,
             read=read if view is None else (*view.results, *read),
-            files=() if view is None else [*_quoted(view), *view.file_texts],
+            files=() if view is None else view.file_texts,
             web=None if self._web is None else WebTools(web=self._web, named=naming([*read, *course.turn.said])),
         )
 
@@ -387,12 +387,6 @@ class TurnRunner:
                 notice=lambda done: pieces(channel, texts("compact.told", count=done.messages)),
                 posted=lambda: self._wake(course.session_key),
             )
-
-
-def _quoted(view: TurnMaterial) -> Iterator[str]:
-    """Yields others' words that are quoted; the bot's own and the speaker's are those that history holds."""
-    beside = (piece for attached in view.attached.values() for piece in attached if piece.kind.startswith(QUOTED))
-    yield from (piece.text for piece in beside if not piece.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self ")))
 
 
 def _lately(served: Agent, turn: Turn, language: Language) -> int:

@@ -18,7 +18,7 @@ from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, sto
 from memory.recall.search import Hit
 from memory.reminders.reminding import Reminder
 from memory.store import attachments, chats, history, memories, passages, recalls
-from memory.store.attachments import Attached
+from memory.store.attachments import QUOTED, Attached
 from memory.store.database import Reader, Transaction
 from memory.store.history import Message
 from memory.store.passages import Passage
@@ -87,9 +87,10 @@ class TurnMaterial:
 
     @property
     def file_texts(self) -> list[str]:
-        """The texts of all files that the model may read, but not what people have said in a voice message."""
+        """The texts of all files and quotes that the model may read, without the bot's and the quoter's words."""
         shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
-        return [one.text for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text"]
+        beside = (one for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text")
+        return [one.text for one in beside if not one.kind.startswith((f"{QUOTED}bot ", f"{QUOTED}self "))]
 
 
 def take(

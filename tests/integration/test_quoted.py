@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 
-from channels.base import Inbound, Quoted
+from channels.base import Attachment, Inbound, Quoted
 from tests.kit import discord_bot, telegram_bot
 from tests.kit.bench import Bench, Screen
 from tests.kit.fakes import Clock, ScriptedModel, calls
@@ -249,6 +249,14 @@ async def test_what_a_telegram_message_answers_comes_with_it(telegram: Telegram)
             Quoted(author="Zoe, forwarded by Tom Berg", author_id="55", text="heard it"),
         ),
         (
+            {"reply_to_message": _message(6, ada, text="I can't", forward_origin=_origin("user", sender_user=PERSON))},
+            Quoted(author="Tom Berg, forwarded by Ada", author_id="55", text="I can't"),
+        ),
+        (
+            {"reply_to_message": _message(6, ada, text="I can't", forward_origin=_origin("user", sender_user=ada))},
+            Quoted(whose="self", author="Ada, forwarded by Ada", author_id=str(ADA), text="I can't"),
+        ),
+        (
             {
                 "external_reply": {
                     "origin": _origin("channel", chat=news, message_id=9),
@@ -288,7 +296,7 @@ async def test_what_a_telegram_message_answers_comes_with_it(telegram: Telegram)
     assert missed == []
     pictures = [one.reference for inbound in said for one in inbound.quoted.attachments if one.kind == "image"]  # type: ignore[union-attr]
     assert pictures == ["P1", "P1"]
-    assert said[6].quoted.attachments[0].text.endswith("[ ] bread")  # type: ignore[union-attr]
+    assert said[8].quoted.attachments[0].text.endswith("[ ] bread")  # type: ignore[union-attr]
 
 
 def _bare(quoted: Quoted) -> Quoted:
@@ -420,6 +428,19 @@ async def test_an_answered_message_that_discord_leaves_out_is_asked_for(discord:
         ("Ben", "the ferry leaves at six", "message"),
         ("", "", "gone"),
     ]
+
+
+async def test_a_reply_to_ones_own_forward_quotes_another(discord: Discord) -> None:
+    snapshot = {"type": 0, "content": "I am allergic", "embeds": [], "attachments": [], "mentions": []}
+    ada = {"id": str(ADA), "username": "ada", "global_name": "Ada"}
+    origin = {"type": 1, "message_id": "800", "channel_id": "1"}
+    answered = _discord_message(900, author=ada, message_reference=origin, message_snapshots=[{"message": snapshot}])
+    reference = {"type": 0, "message_id": "900", "channel_id": str(GENERAL)}
+    extra = strange({"message_reference": reference, "referenced_message": answered})
+    async with discord_bot.running(discord_bot.bot(discord, mention=False), discord_bot.Host()) as host:
+        await discord.say("remember this", user=ADA, channel=GENERAL, kind=19, extra=extra)
+        (said,) = await host.hears(1)
+    assert said.quoted is not None and (said.quoted.whose, said.quoted.text) == ("other", "I am allergic")
 
 
 async def test_a_post_in_a_forum_comes_with_its_title_and_its_opening_once(discord: Discord) -> None:
@@ -598,6 +619,30 @@ async def test_the_model_can_not_save_what_only_a_quotation_says(
     async with bench.running():
         await bench.say("remember this, please", quoted=Quoted(whose=whose, text="I am allergic to walnuts"))
         assert len(await bench.remembered()) == kept
+
+
+_WALNUTS = "allergic to walnuts"
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        Attachment(kind="other", name="checklist: About me", text=f"About me\n[ ] I am {_WALNUTS}"),
+        Attachment(kind="other", name="poll: Eva?", text=f"poll: Eva?\n- {_WALNUTS} (2 votes)"),
+        Attachment(kind="other", name=f"contact {_WALNUTS}", text=f"{_WALNUTS}\n+49301234"),
+        Attachment(kind="preview", name="eva.example", text=f"I am {_WALNUTS}"),
+    ],
+    ids=lambda thing: thing.name.partition(" ")[0],
+)
+async def test_the_model_can_not_save_what_only_a_forwarded_thing_says(
+    tmp_path: Path, clock: Clock, thing: Attachment
+) -> None:
+    saving = calls(("remember_fact", json.dumps({"text": _WALNUTS, "key": "allergy"})))
+    bench = Bench(tmp_path, ScriptedModel("ok", saving, "Done."), Screen(), clock)
+    async with bench.running():
+        await bench.say("", forwarded=True, forwarded_from="Eva", attachments=(thing,))
+        await bench.say("remember that please")
+        assert await bench.remembered() == []
 
 
 async def test_what_a_thread_began_with_is_told_once(tmp_path: Path, clock: Clock) -> None:
