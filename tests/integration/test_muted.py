@@ -230,11 +230,6 @@ async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_
             await muted(bot, 0)
             await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
             await platform.wait(bot_messages=1, channel=general)
-            peas = await platform.open_thread(general, "Peas")
-            await platform.deny(general, "send_in_threads")
-            await platform.say(f"{platform.mention} what of peas?", user=1001, channel=peas)
-            await platform.wait(bot_messages=4, channel=home)
-            assert "may not write in “Allotment › #general › Peas”" in (await platform.texts(home))[3]
 
 
 async def test_on_discord_a_change_that_gives_no_right_costs_nothing_and_tells_nobody(
