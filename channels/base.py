@@ -583,6 +583,10 @@ class Channel(Protocol):
         """Returns the address at which people who can see the place find one of its messages; None if there is none."""
         return None
 
+    def names(self, place: Place) -> tuple[str, str]:
+        """Returns the names of the place's server and thread; "" for each that it has not, or that is not known."""
+        return "", ""
+
     async def typing(self, place: Place) -> None:
         """Shows for some seconds that an answer is being made, if the platform can. Raises nothing."""
         return

@@ -166,6 +166,9 @@ class DiscordChannel(Channel):
         """See `Channel`. Also returns None if this run does not know the chat's server or nothing is received."""
         return None if self._receiver is None else self._receiver.link(place, message_id)
 
+    def names(self, place: Place) -> tuple[str, str]:
+        return ("", "") if self._receiver is None else self._receiver.names(place)
+
     async def send(self, outbound: Outbound) -> str:
         return await self._screen.send(outbound)
 

@@ -222,6 +222,11 @@ class Receiver:
             server = "@me" if place.chat in self._intake.direct else self._intake.server_of(place.chat)
         return None if server is None else f"https://discord.com/channels/{server}/{target}/{message_id}"
 
+    def names(self, place: Place) -> tuple[str, str]:
+        known = self._client.get_channel(int(place.chat))
+        thread = None if place.thread is None else self._client.get_channel(int(place.thread))
+        return _name_of(getattr(known, "guild", None)) or "", _name_of(thread) or ""
+
     def direct_opened(self, channel: str) -> None:
         """Reads back a private channel that was not known: no event told what was written to a bot that was down."""
         if channel not in self._intake.direct and not self._over:

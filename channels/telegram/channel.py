@@ -172,6 +172,7 @@ class TelegramChannel(Channel):
         self._contact: int | None = None
         self._taken_at = 0  # when the last update sent to the webhook was taken, in milliseconds UTC
         self._trouble = ""
+        self._topics: dict[tuple[int, str], str] = {}
         self._receiving: tuple[Host, UpdateReader] | None = None
         self._lines: dict[str, asyncio.Lock] = {}
         self._albums: dict[str, _Album] = {}
@@ -197,6 +198,10 @@ class TelegramChannel(Channel):
     def link(self, place: Place, message_id: str) -> str | None:
         return link(place, message_id)
 
+    def names(self, place: Place) -> tuple[str, str]:
+        known = place.chat.removeprefix("-").isdecimal() and place.thread is not None
+        return "", self._topics.get((int(place.chat), str(place.thread)), "") if known else ""
+
     def hook(self) -> Hook | None:
         if self._webhook is None:
             return None
@@ -209,7 +214,9 @@ class TelegramChannel(Channel):
             try:
                 me = await self._wire.introduce(self._pace.request_seconds)
                 commands = frozenset(command.name for command in host.commands)
-                reader = UpdateReader(channel=self.id, me=me, mention=self._mention, commands=commands)
+                reader = UpdateReader(
+                    channel=self.id, me=me, mention=self._mention, commands=commands, topics=self._topics
+                )
                 if self._webhook is None:
                     await self._expect_no_webhook()
                     self._handed = _kept_albums((await host.kept(self.id, _ALBUMS)).get(_ALBUMS))

@@ -118,7 +118,7 @@ class PublicWeb:
         asked = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         waits = {"connect": _CONNECT_SECONDS, "read": self._seconds, "write": self._seconds, "pool": self._seconds}
         proxy = proxy_to(str(url))
-        guard = _Guard(self._look_up, self._network if proxy is None else _Tunnels(proxy))
+        guard = _Guard(self._look_up, self._network if proxy is None else _Tunnels(proxy), proxied=proxy is not None)
         async with (
             httpcore.AsyncConnectionPool(network_backend=guard, ssl_context=self._tls) as pool,
             pool.stream("GET", asked, headers=[(b"Host", url.netloc), *_HEADERS], extensions={"timeout": waits}) as got,
@@ -154,9 +154,10 @@ class PublicWeb:
 
 
 class _Guard(httpcore.AsyncNetworkBackend):
-    def __init__(self, look_up: LookUp, network: httpcore.AsyncNetworkBackend) -> None:
+    def __init__(self, look_up: LookUp, network: httpcore.AsyncNetworkBackend, *, proxied: bool) -> None:
         self._look_up = look_up
         self._network = network
+        self._proxied = proxied
 
     async def connect_tcp(
         self,
@@ -187,7 +188,8 @@ class _Guard(httpcore.AsyncNetworkBackend):
             addresses = []
         if not addresses or not all(map(is_public, addresses)):
             # One answer for both: else a model could be used to learn which names the machine's network has.
-            raise NotFetched(f"{host} has no public address; this machine and its network are never fetched")
+            known = " that this machine itself finds, as it must even behind a proxy" if self._proxied else ""
+            raise NotFetched(f"{host} has no public address{known}; this machine and its network are never fetched")
         return addresses
 
     async def connect_unix_socket(

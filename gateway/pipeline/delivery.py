@@ -175,18 +175,24 @@ class Delivery:
             for key in keys:
                 self.wake(key)
         elif keys := await self._mailbox.sessions_in(channel.platform, named, chat):
-            await self._mute(channel, keys, Muted.code)
+            await self._mute(channel, keys, Muted.code, Place(channel=channel.id, chat=chat))
 
-    async def _mute(self, channel: Channel, keys: Sequence[str], code: str) -> None:
+    async def _mute(self, channel: Channel, keys: Sequence[str], code: str, place: Place) -> None:
         """Notes that nothing may be written in these sessions, which an admin is told once."""
         log.warning("send.muted", session=keys[0], again_in=600)
         texts = Texts(self._language)
+        server, thread = channel.names(place)
+        thread = thread or ("" if place.thread is None else texts("muted.thread"))
+
+        def notice(chat: str) -> Part:
+            return pieces(channel, texts("muted.told", chat=" › ".join(filter(None, (server, chat, thread)))))[0]
+
         told = await self._mailbox.mute(
             keys,
             code,
             platform=channel.platform,
             admins=self._admins(channel.id),
-            notice=lambda name: pieces(channel, texts("muted.told", chat=name))[0],
+            notice=notice,
         )
         if told is not None:
             self.wake(told)
@@ -345,7 +351,7 @@ class Delivery:
                 await self._mailbox.presence(channel.platform, whose, place.chat, present=False)
                 await self._mailbox.give_up(row.session_key, error.code)
             case Muted():
-                await self._mute(channel, [row.session_key], error.code)
+                await self._mute(channel, [row.session_key], error.code, place)
             case _ if not error.certain:
                 await self._in_doubt(channel, row)
             case _ if error.retryable and self._now() - row.created_at < _LIFETIME_MS:

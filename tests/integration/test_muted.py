@@ -174,6 +174,32 @@ async def test_a_restriction_that_telegram_tells_of_costs_nothing(tmp_path: Path
             await platform.wait(bot_messages=2, chat=GROUP)
 
 
+async def test_a_closed_topic_is_named_and_its_reopening_ends_it(tmp_path: Path, unused_tcp_port: int) -> None:
+    clock = Clock()
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
+        bot = served(tmp_path, clock, platform, unused_tcp_port)
+        await platform.group(GROUP, title="Allotment", forum=True)
+        async with bot.running():
+            await bot.ready()
+            await platform.say("hello", user=ANN, name="Ann")
+            await platform.wait(bot_messages=1, chat=ANN)
+            topic = await platform.topic(GROUP, "Peas", user=BOB)
+            await platform.say(f"{BOT} what of peas?", user=BOB, chat=GROUP, thread=topic, name="Bob")
+            await platform.wait(bot_messages=1, chat=GROUP)
+            await platform.close_topic(GROUP, topic, user=BOB)
+            await platform.say(f"{BOT} and of beans?", user=BOB, chat=GROUP, thread=topic, name="Bob")
+            await muted(bot, 1)
+            await platform.wait(bot_messages=2, chat=ANN)
+            assert "may not write in “Allotment › Peas”" in (await platform.texts(ANN))[1]
+            reopened = {
+                "message_id": 9001, "message_thread_id": topic, "is_topic_message": True, "date": clock() // 1000,
+                "chat": {"id": GROUP, "type": "supergroup", "title": "Allotment", "is_forum": True}, "hue": 3,
+                "from": {"id": BOB, "is_bot": False, "first_name": "Bob"}, "forum_topic_reopened": {"why": "rain"},
+            }  # fmt: skip
+            await platform.inject({"message": reopened})
+            await muted(bot, 0)
+
+
 async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_port: int) -> None:
     clock = Clock()
     async with discord.serving(model_ms=0) as platform:
@@ -199,7 +225,7 @@ async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_
             await platform.say("still there?", user=ADA)
             await platform.wait(bot_messages=3, channel=home)
             assert await paid(platform, "grow") == 1
-            assert "may not write in “#general”" in (await platform.texts(home))[1]
+            assert "may not write in “Allotment › #general”" in (await platform.texts(home))[1]
             await platform.deny(general)
             await muted(bot, 0)
             await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)

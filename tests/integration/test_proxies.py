@@ -177,7 +177,7 @@ async def test_a_page_behind_a_proxy_is_looked_up_here(
     authority.configure_trust(trusting)
     async with site(tls) as there, proxy(kind, user="ada", password="s3cret", port=there.port) as way:
         monkeypatch.setenv("HTTPS_PROXY", way.url)
-        names = Names(inside_example=[["10.0.0.1"]], turns_example=[[PUBLIC], ["127.0.0.1"]])
+        names = Names(inside_example=[["10.0.0.1"]], unknown_example=[[]], turns_example=[[PUBLIC], ["127.0.0.1"]])
         web = PublicWeb(look_up=names, tls=trusting)
         there.page("/", "hello")
         assert (await web.get("https://page.example/")).data == b"hello"
@@ -189,5 +189,10 @@ async def test_a_page_behind_a_proxy_is_looked_up_here(
         with pytest.raises(NotFetched):
             await web.get("https://page.example/")
         assert way.asked == [f"{PUBLIC}:443"] * 2
+        for address in ("https://unknown.example/", "https://inside.example/"):  # one answer for both
+            with pytest.raises(
+                NotFetched, match="no public address that this machine itself finds, as it must even behind"
+            ):
+                await web.get(address)
     with pytest.raises(NotFetched, match="proxy"):
         await web.get("https://page.example/")
