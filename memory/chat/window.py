@@ -88,8 +88,8 @@ class TurnMaterial:
     @property
     def file_texts(self) -> list[str]:
         """The texts of all files that the model may read, but not what people have said in a voice message."""
-        shown = (one for files in (*self.attached.values(), *self.again.values()) for one in files)
-        return [one.text for one in (*shown, *(one for _, one in self.summed_up)) if one.state == "text"]
+        shown = (file for files in (*self.attached.values(), *self.again.values()) for file in files)
+        return [file.text for file in (*shown, *(file for _, file in self.summed_up)) if file.state == "text"]
 
 
 def take(
