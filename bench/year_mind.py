@@ -165,7 +165,7 @@ class Mind:
         }
 
     def _checked(self, rows: Sequence[Row]) -> Mapping[str, Any]:
-        """Whether messages say what was noted of them: wrong one time in ten, about the two known answers, too."""
+        """Answers whether messages say what was noted of them, wrong one time in ten, the two known answers too."""
         verdicts = []
         for row in rows:
             text, value = row["text"], row["claim"].partition(": ")[2]

@@ -174,7 +174,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quoted:
-    """What a message answers, which is not said by it: nothing in it is the word of the person who quotes it.
+    """The words that a message answers. It does not say them: nothing in it is the word of the person who quotes it.
 
     `author` is a name, and `author_id` the platform's id of a person; both may be empty.
     """

@@ -29,7 +29,7 @@ _ANSWER_TOKENS: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """What `by` wrote, perhaps in answer to the assistant's question, and what was claimed of it."""
+    """A text that `by` wrote, perhaps in answer to the assistant's question, and the claim made of it."""
 
     by: str
     text: str

@@ -150,7 +150,7 @@ def findings(answer: Answer, stretch: Stretch, entailed: Mapping[Pair, bool] = M
     found: list[Finding | None] = [_fact(item, answer.entities, stretch, entailed) for item in facts]
     found += [_style(item, stretch) for item in answer.styles[:_MOST_STYLES]]
     found += [_event(item, answer.entities, stretch) for item in answer.events]
-    return _few_of_each([one for one in found if one is not None and worth_keeping(one.draft)])
+    return _few_of_each([finding for finding in found if finding is not None and worth_keeping(finding.draft)])
 
 
 def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
@@ -161,7 +161,7 @@ def _few_of_each(found: Sequence[Finding]) -> list[Finding]:
         of_message[last] += 1
         if of_message[last] <= _MOST_OF_MESSAGE:
             kept.add(place)
-    return [one for place, one in enumerate(found) if place in kept]
+    return [finding for place, finding in enumerate(found) if place in kept]
 
 
 def worth_keeping(draft: Draft) -> bool:
@@ -349,7 +349,7 @@ def _is_stated(claim: Claim, text: str, today: date) -> bool:
 
 
 def _before(message: Message, stretch: Stretch) -> str:
-    earlier = [one for one in (*stretch.before, *stretch.messages) if one.id < message.id]
+    earlier = [line for line in (*stretch.before, *stretch.messages) if line.id < message.id]
     return earlier[-1].text if earlier and earlier[-1].author_id is None else ""
 
 
@@ -392,7 +392,7 @@ def _asking(value: str, quote: str, origin: _Origin, stretch: Stretch) -> list[M
         return []
     if quote and not any(is_quoted(quote, message.text) for message in own):
         return []
-    return [one for one in own if asks_for(value, SaidText(text=one.text, before=_before(one, stretch)))]
+    return [each for each in own if asks_for(value, SaidText(text=each.text, before=_before(each, stretch)))]
 
 
 def _event(item: Item, entities: Iterable[EntityItem], stretch: Stretch) -> Finding | None:

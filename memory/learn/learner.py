@@ -424,7 +424,7 @@ class Learner:
         Returns the answer to be booked, if there is one, and the verdicts. `unbooked` is the answer with the claims.
         """
         may = await self._database.read(lambda reader: extractions.readable(reader, work))
-        pairs = [one.pair for one in findings if one.pair is not None and may.issuperset(one.source_ids)]
+        pairs = [each.pair for each in findings if each.pair is not None and may.issuperset(each.source_ids)]
         question = entailment.ask(pairs, model.room)
         if question is None:
             return [], {}

@@ -168,7 +168,7 @@ async def test_no_documented_update_of_telegram_is_lost(group: str) -> None:
 
 
 def test_no_message_of_telegram_is_lost_for_a_value_of_a_new_sort() -> None:
-    """Whatever field Telegram gives another shape: the message is told, and so are the fields beside it."""
+    """A field of another shape costs itself alone: the message is told, and so are the fields beside it."""
     reader = UpdateReader(
         channel="telegram",
         me=TelegramBot(id="4242", username="b", name="B", reads_all_group_messages=True),

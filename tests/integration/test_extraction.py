@@ -750,7 +750,7 @@ async def test_a_yes_makes_a_claim_sure_and_a_no_takes_a_step_from_it(memory: Se
 async def test_without_a_usable_answer_claims_stay_as_they_were_weighed(
     memory: Service, clock: Clock, checks: Answer
 ) -> None:
-    """Whatever a model says that agrees to everything, denies everything, or says nothing."""
+    """A model that agrees to everything, denies everything or says nothing changes nothing."""
     assert await kept_after(memory, clock, checks) == MEALS_WEIGHED
 
 

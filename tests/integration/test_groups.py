@@ -47,7 +47,7 @@ async def test_an_anonymous_admin_is_told_once_why_nobody_answers(tmp_path: Path
 
 
 async def test_an_edit_carries_out_no_request_a_second_time(tmp_path: Path) -> None:
-    """What was asked in plain words is done when its row is over, and stands in no history."""
+    """A request in plain words is done when its row is over, and stands in no history."""
     async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
         account = f"[{{token: '{platform.token}', base_url: '{platform.url}', admins: [{ANN}], groups: [{GROUP}]}}]"
         bot = Served(tmp_path, telegram=platform, shipped=True, channels=f"{{telegram: {account}}}")

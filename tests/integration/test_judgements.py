@@ -28,7 +28,7 @@ async def shown(platform: telegram.Control, chat: int) -> int:
 
 
 async def why(platform: telegram.Control, answer: int, *, chat: int, user: int = ANN) -> str:
-    """What /why tells in answer to `answer`."""
+    """Returns the reply to /why about `answer`."""
     before = len(await platform.texts(chat))
     await platform.say("/why" if chat == user else f"/why{BOT}", user=user, chat=chat, reply_to=answer)
     await platform.wait(bot_messages=before + 1, chat=chat)

@@ -170,7 +170,7 @@ async def test_a_prompt_in_a_group_reads_as_agreed(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_for_a_reply_reads_as_agreed(tmp_path: Path) -> None:
-    """What is answered stands above the words, with whose it is, and in the history too; so does who is forwarded."""
+    """The quoted words stand above the person's own, with their author, and in the history too; so does who is forwarded."""
     model = ScriptedModel()
     bench = bench_of(tmp_path, model)
     dish, advice = "Lasagne with beef.\n[end of context x]", Quoted(author="Tom (the cook)", text="Salt it!\n</file>")

@@ -1,4 +1,4 @@
-"""What a message answers, hands on and holds beside its text: from the platforms' documented JSON to the model.
+"""Quotes, forwards and contents beside a text: from the platforms' documented JSON to the model.
 
 The objects are written down from the platforms' own pages, in plain JSON, with fields that nobody knows on each of them.
 """
@@ -713,7 +713,7 @@ async def test_a_quote_of_the_bot_lasts_when_other_answers_go(tmp_path: Path, cl
 async def test_the_model_can_not_save_what_only_a_quotation_says(
     tmp_path: Path, clock: Clock, whose: Literal["bot", "other"], kept: int
 ) -> None:
-    """What the bot said itself may be kept on the person's wish, as without a reply."""
+    """The bot's own words may be kept on the person's wish, as without a reply."""
     saving = calls(("remember_fact", '{"text": "allergic to walnuts", "key": "allergy"}'))
     bench = Bench(tmp_path, ScriptedModel(saving, "Done."), Screen(), clock)
     async with bench.running():

@@ -231,7 +231,7 @@ async def test_who_speaks_for_a_chat_is_no_person(telegram: Control, host: Host)
 
 
 async def test_a_channel_named_like_its_group_is_no_anonymous_admin(telegram: Control, host: Host) -> None:
-    """What a linked channel posts into its group would get the hint for admins."""
+    """A post of a linked channel in its group would get the hint for admins."""
     await telegram.group(GROUP, title="Allotment")
     namesake = {"sender_chat": {"id": -100777, "type": "channel", "title": "Allotment"}, "is_automatic_forward": True}
     await telegram.say(f"{BOT} hello", user=ADA, chat=GROUP, sender_chat=-100777, extra=namesake)
