@@ -70,10 +70,10 @@ async def test_an_answer_grows_in_every_tab(opening: Opening) -> None:
         await expect(shown.locator(".item.theirs:not(.growing)")).to_have_count(1)
         await expect(shown.locator("#nothing")).to_have_count(0)
         await expect(shown.get_by_role("link", name="Why this answer?")).to_have_count(1)
-    before = await first.locator(".item").all_inner_texts()
+    before = [text.split() for text in await first.locator(".item").all_text_contents()]
     await first.reload()
     await expect(first.locator(".item")).to_have_count(2)
-    assert await first.locator(".item").all_inner_texts() == before
+    assert [text.split() for text in await first.locator(".item").all_text_contents()] == before
     assert await first.input_value("#text") == ""
 
 
@@ -116,6 +116,9 @@ async def test_a_selection_in_an_answer_that_grows_lasts(opening: Opening) -> No
     """Only what is new is added; code of a whole answer can be copied."""
     shown, _ = await opening("grows")
     await shown.goto("/chat/main")
+    # The server knows nothing of this answer, so that a new connection would remove it.
+    await shown.context.set_offline(True)
+    await expect(shown.locator("#state")).to_have_text("The connection is lost. Trying again …")
 
     async def show(text: str, state: str) -> None:
         html = f'<article id="a9" class="item theirs {state}"><div class="words">{rendered(text)}</div></article>'
