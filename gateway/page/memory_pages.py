@@ -20,7 +20,6 @@ from gateway.commands.jobs import figures, job_name
 from gateway.commands.why import judged, telling_parts
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Response, Visit
-from gateway.page.visitors import FORMS
 from gateway.wording import phrases
 from gateway.wording.texts import part_of
 from memory.browse.why import Why
@@ -132,12 +131,25 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
     memories = [hit.memory for hit in hits if hit.memory is not None]
     messages = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
     language = visit.texts.language
+    addresses = await addresses_of(visit, messages)
     quotes = [
-        (visit.texts.date(one.said_at), phrases.quote(one, visitor.context, one.text[:300], language=language))
+        (
+            visit.texts.date(one.said_at),
+            phrases.quote(one, visitor.context, one.text[:300], language=language),
+            addresses.get(one.id, ""),
+        )
         for one in messages
     ]
     groups = [("", [told(visit, memory) for memory in memories])] if memories else []
     return {"groups": groups, "quotes": quotes, "total": len(memories) + len(messages)}
+
+
+async def addresses_of(visit: Visit, messages: list[Message]) -> dict[int, str]:
+    """Returns where the messages of the visitor's private conversations are shown, by their ids."""
+    visitor = visit.visitor
+    keys = await visitor.store.memory.browse.keys_of(visitor.context, [one.id for one in messages])
+    refs = {one.id: one.platform_ref for one in messages}
+    return {number: visit.visitors.address_of(visitor, key, number, refs[number]) for number, key in keys.items()}
 
 
 def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:
@@ -198,8 +210,9 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
         "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
-        "address": visit.visitors.address_of(place, source.platform_ref),
-        "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
+        "address": ""
+        if source.text is None
+        else visit.visitors.address_of(visitor, source.session_key, source.message_id, source.platform_ref),
     }
 
 
@@ -231,10 +244,13 @@ async def why(visit: Visit) -> Response:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
     answer = " ".join(one.text for one in said if not one.mine).casefold()
+    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
     groups = []
     for place, heading in _FOUND:
         entries = [
-            _entry(visit, found, entry, named, answer) for entry, named in found.entries if entry.placed == place
+            _entry(visit, found, entry, named, answer, addresses)
+            for entry, named in found.entries
+            if entry.placed == place
         ]
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
@@ -251,11 +267,23 @@ async def why(visit: Visit) -> Response:
 
 
 def _entry(
-    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+    visit: Visit,
+    found: Why,
+    entry: RecalledEntry,
+    named: Memory | Message | None,
+    answer: str,
+    addresses: dict[int, str],
 ) -> dict[str, Any]:
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
-    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
+    shown: dict[str, Any] = {
+        "score": entry.score,
+        "parts": parts,
+        "memory": None,
+        "quote": "",
+        "now": None,
+        "address": "",
+    }
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
@@ -267,6 +295,7 @@ def _entry(
         shown["quote"] = texts("why.forgotten")
     else:
         shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+        shown["address"] = addresses.get(named.id, "")
     return shown
 
 
