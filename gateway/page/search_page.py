@@ -14,7 +14,7 @@ from channels.base import Place
 from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Response, Visit
 from gateway.page.visitors import FORMS
-from memory.browse.talks import END, Said
+from memory.browse.talks import END, ConversationHit
 from memory.text.words import UNIT, query_terms, tokens
 
 #: Hits of a page, characters of a snippet and of those before its first word, and characters that are looked through.
@@ -47,13 +47,13 @@ async def search(visit: Visit) -> Response:
     )
 
 
-def _shown(visit: Visit, hit: Said, parts: list[tuple[bool, str]]) -> dict[str, Any]:
-    texts, place = visit.texts, Place.from_session_key(hit.session_key)
+def _shown(visit: Visit, hit: ConversationHit, parts: list[tuple[bool, str]]) -> dict[str, Any]:
+    texts, place, opening = visit.texts, Place.from_session_key(hit.session_key), " ".join(hit.opening[:200].split())
     is_here = place.channel.startswith(WEB_PREFIX)
     return {
         "parts": parts,
         "who": texts("page.chat.you") if hit.mine else visit.visitor.served.spec.name,
-        "talk": " ".join(hit.opening[:200].split())[:60] if is_here else place.channel,
+        "talk": opening[:60] + "…" * (len(opening) > 60) if is_here else place.channel,
         "when": texts.moment(hit.said_at),
         "address": visit.visitors.address_of(visit.visitor, hit.session_key, hit.id, hit.platform_ref),
     }

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from memory import keys, profile
 from memory.browse import talks as conversations
-from memory.browse.talks import Said
+from memory.browse.talks import ConversationHit
 from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
@@ -251,7 +251,7 @@ class Browse:
         *,
         limit: int,
         before: tuple[int, int] = (conversations.END, conversations.END),
-    ) -> list[Said]:
+    ) -> list[ConversationHit]:
         """Returns messages of all conversations of the person that hold all of `words`; see `conversations.said`."""
         scope = (await self._database.read(lambda reader: anew(reader, context))).scope
         terms = query_terms(words)

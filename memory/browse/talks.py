@@ -40,7 +40,7 @@ class ConversationLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ConversationHit:
     """A message that holds what was sought, with its session's key and the words that its conversation began with."""
 
     id: int
@@ -111,7 +111,7 @@ def lines(
 @walled
 def said(
     reader: Reader, scope: Scope, terms: Collection[str], *, indexed: bool, limit: int, before: tuple[int, int]
-) -> list[Said]:
+) -> list[ConversationHit]:
     """Returns messages of all the person's conversations that hold each of the terms, the newest first.
 
     They were said before the time of `before`, or at that time with a lower id than its second. Without the index, they
@@ -134,7 +134,7 @@ def said(
             before[0], *before, limit,
         ),
     )  # fmt: skip
-    return [Said(mine=row["role"] == "user", **_but_role(row)) for row in rows]
+    return [ConversationHit(mine=row["role"] == "user", **_but_role(row)) for row in rows]
 
 
 @walled

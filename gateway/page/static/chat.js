@@ -480,5 +480,5 @@ for (const { word, text } of kept.list()) {
   fail(waiting(word, text, [], data), log.dataset.unsent);
 }
 shown();
-sought?.scrollIntoView({ block: "center" });
+sought?.scrollIntoView();
 join();
