@@ -233,16 +233,25 @@ async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
     lines = [*up[-size:], *down[:size]]
     items = [_item(line) for line in lines]
     is_last = way != "before" and len(down) <= size
-    if is_last:
-        known = {item.key for item in items}
-        # A held item comes after an item of history of the same moment.
-        items += [item for item in visit.visitor.channel.held(place) if item.key not in known]
+    first = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
+    last = END if is_last or not lines else lines[-1].said_at
+    held = [item for item in visit.visitor.channel.held(place) if first <= item.at <= last]
     return _Part(
-        items=sorted(items, key=lambda item: item.at),
+        items=_merged(items, held),
         earlier=(lines[0].id if lines else number + 1) if way == "after" or len(up) > size else None,
         later=None if is_last else (lines[-1].id if lines else number - 1),
         sought=_item(up[-1]).key if way == "at" else "",
     )
+
+
+def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
+    """Returns the items of history in their order, with the others at their times, after what was said by then."""
+    known, latest, timed = {item.key for item in items}, 0, []
+    for item in items:
+        latest = max(latest, item.at)
+        timed.append((latest, item))
+    timed += [(item.at, item) for item in held if item.key not in known]
+    return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
 
 
 def _item(line: ConversationLine) -> PageItem:

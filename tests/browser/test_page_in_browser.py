@@ -128,9 +128,9 @@ async def test_a_message_that_is_not_sent_stays_and_says_so(opening: Opening) ->
 async def test_a_selection_in_an_answer_that_grows_lasts(opening: Opening) -> None:
     """Only what is new is added; code of a whole answer can be copied."""
     shown, _ = await opening("grows")
+    # The server knows nothing of this answer, so that a connection would remove it. One that is open outlasts `set_offline`.
+    await shown.route(re.compile(r"/(events|log)\?"), lambda route: route.abort())
     await shown.goto("/chat/main")
-    # The server knows nothing of this answer, so that a new connection would remove it.
-    await shown.context.set_offline(True)
     await expect(shown.locator("#state")).to_have_text("The connection is lost. Trying again …")
 
     async def show(text: str, state: str) -> None:

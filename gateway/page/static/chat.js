@@ -279,6 +279,7 @@ async function used() {
   }
 }
 
+addEventListener("online", resend);
 addEventListener("focus", used);
 document.addEventListener("pointerdown", used);
 document.addEventListener("keydown", used);

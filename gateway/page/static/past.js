@@ -51,6 +51,7 @@ async function loadPart(edge) {
     return;
   }
   if (!edge.isConnected) return;
+  for (const item of part.querySelectorAll(".item")) if (document.getElementById(item.id)) item.remove();
   part.querySelector(way === "before" ? "#later" : "#earlier")?.remove();
   still(() => { edge.replaceWith(part); days(); });
   shown();
