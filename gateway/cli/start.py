@@ -109,6 +109,15 @@ EX_TEMPFAIL = 75
 EX_CONFIG = 78
 
 
+def counted(**numbers: int) -> str:
+    """Returns numbers with the things they count, such as "1 person, 1,200 messages"; the names are plurals."""
+    irregular = {"people": "person", "memories": "memory"}
+    return ", ".join(
+        f"{number:,} {irregular.get(things, things.removesuffix('s')) if number == 1 else things}"
+        for things, number in numbers.items()
+    )
+
+
 class Unusable(Exception):
     """Raised if the operator's input or the files can't be used. `str()` is written for the operator."""
 
