@@ -190,5 +190,6 @@ async def _export(config: Config, owner: Owner, folder: Path, *, transcript: boo
         exported = await roster.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
     data, page = importing.write(exported, owner, folder, now=app.now())
     click.echo(
-        f"Exported {counted(memories=exported.memories, messages=exported.messages)} to {data}. To read them, open {page}."
+        f"Exported {counted(memories=exported.memories, messages=exported.messages)} to {data}. "
+        f"To read them, open {page}."
     )
