@@ -109,8 +109,7 @@ def erased_summary(done: restoring.ErasedAgain, store: Path) -> Sequence[str]:
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",
-        f"Erased with them: {counted(messages=again.messages, memories=again.memories)}. "
-        "No trace is left in the tables.",
+        f"Erased with them: {counted(messages=again.messages, memories=again.memories)}. No trace is left.",
     ]
     if done.bad_lines:
         lines.append(

@@ -24,8 +24,7 @@ log = structlog.get_logger(__name__)
 _LOOP: Final = "sharing"
 #: Seconds between two looks for sessions and messages that no signal told of.
 _LOOKS: Final = 5.0
-#: The number of looks after which unread messages are looked for, also in sessions that this process holds, and sessions
-#: without activity are left.
+#: The number of looks after which unread messages are looked for, also in sessions held here, and idle ones are left.
 _SELDOM: Final = 12
 
 

@@ -6,7 +6,7 @@ Invariants: pure. No text holds half a surrogate pair, which JSON may contain bu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
 from memory.text.times.clock import is_in_calendar
@@ -28,12 +28,12 @@ def array(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def moment(value: object) -> int | None:
-    """Returns milliseconds UTC of a number of seconds or milliseconds, or of an ISO time, which is UTC by default."""
+def moment(value: object, zone: tzinfo = UTC) -> int | None:
+    """Returns milliseconds UTC of a number of (milli)seconds, or of an ISO time, which is of `zone` by default."""
     try:
         if isinstance(value, str):
             read = datetime.fromisoformat(value)
-            read = read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+            read = read if read.tzinfo is not None else read.replace(tzinfo=zone)
             at = (read - _EPOCH) // timedelta(milliseconds=1)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             at = int(value if value > _MILLISECONDS else value * 1_000)

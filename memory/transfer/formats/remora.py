@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from memory import keys
 from memory.store.memories import Kind
-from memory.text.times.clock import day_of, is_in_calendar
-from memory.transfer.formats.json_values import array, string
+from memory.text.times.clock import day_of
+from memory.transfer.formats.json_values import array, moment, string
 from memory.transfer.formats.material import (
     ExportedState,
     ImportedItem,
@@ -289,13 +289,9 @@ def _moment(fields: Fields, name: str, default: int | None = None) -> int | None
     value = fields.get(name)
     if not isinstance(value, str):
         return default
-    try:
-        moment = datetime.fromisoformat(value)
-        at = (moment - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, TypeError, OverflowError):
-        raise _BadError(f"its {name} is no time") from None
-    if not is_in_calendar(at):
-        raise _BadError(f"its {name} is out of the calendar")
+    at = moment(value)
+    if at is None:
+        raise _BadError(f"its {name} is no time of the calendar")
     return at
 
 

@@ -16,12 +16,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from memory.text.times.clock import is_in_calendar
-from memory.transfer.formats.json_values import array, mapping, string
+from memory.transfer.formats.json_values import array, mapping, moment, string
 from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
 
 Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
@@ -286,13 +284,7 @@ def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
     unix = _number(raw.get("date_unixtime"))
     if unix and len(unix) <= 11:
         return int(unix) * 1_000
-    try:
-        moment = datetime.fromisoformat(string(raw.get("date")))
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
-        at = (moment - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, OverflowError):
-        return None
-    return at if at > 0 and is_in_calendar(at) else None
+    return moment(string(raw.get("date")), zone)
 
 
 def _topics(talk: Talk) -> frozenset[str]:
@@ -324,7 +316,6 @@ def shown(talks: Collection[Talk]) -> Iterator[str]:
         yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: Final[Mapping[str, Kind]] = {
     "personal_chat": "private", "bot_chat": "bot", "saved_messages": "saved", "private_group": "group",
     "private_supergroup": "supergroup", "public_supergroup": "supergroup", "private_channel": "channel",
