@@ -149,7 +149,7 @@ def _contradicted(
 def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
     """Makes facts of the speaker unsure, until they are told again or else for ever."""
     for memory in memories.by_ids(tx, scope, [memory.id for memory in doubted]):
-        memories.set_values(tx, memory.id, {"confidence": holding.UNSURE, "confirmed": 0})
+        memories.set_values(tx, memory.id, {"confidence": current_value.UNSURE, "confirmed": 0})
         _refresh(tx, scope, memory, now=now, new_id=new_id)
 
 
