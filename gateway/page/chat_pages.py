@@ -233,9 +233,9 @@ async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
     lines = [*up[-size:], *down[:size]]
     items = [_item(line) for line in lines]
     is_last = way != "before" and len(down) <= size
-    first = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
-    last = END if is_last or not lines else lines[-1].said_at
-    held = [item for item in visit.visitor.channel.held(place) if first <= item.at <= last]
+    since = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
+    until = END if is_last or not lines else lines[-1].said_at
+    held = [item for item in visit.visitor.channel.held(place) if since <= item.at <= until]
     return _Part(
         items=_merged(items, held),
         earlier=(lines[0].id if lines else number + 1) if way == "after" or len(up) > size else None,
