@@ -26,7 +26,6 @@ from gateway.wording.texts import part_of
 from memory.browse.browse import Parts, State
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
-from memory.filters import Filters
 from memory.jobs.runner import What
 from memory.jobs.runs import OwnerResult
 from memory.recall.recall import shares
@@ -36,6 +35,7 @@ from memory.store.lineage import Source
 from memory.store.memories import Memory, tags_seen
 from memory.store.recalls import RecalledEntry
 from memory.text.words import query_terms
+from memory.typed_filters import Filters
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40

@@ -15,15 +15,15 @@ from memory.browse import talks as conversations
 from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
-from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.recall.rank import Weights
 from memory.recall.search import Hit, Search
 from memory.scope import Scope
-from memory.store import entities, fading, filtered, lineage, memories
+from memory.store import entities, fading, filter_rows, lineage, memories
 from memory.store.database import Database, Parameter, Reader, walled
 from memory.store.entities import Entity
 from memory.store.memories import LIVE, Kind, Memory
 from memory.text.times import clock
+from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
 #: Parts of the list that are neither a kind nor a name: written since the last visit, pinned, less than half as strong.
 State: TypeAlias = Literal["new", "pinned", "fading"]
@@ -241,7 +241,7 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 
 
 def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[tuple[str, int]]:
-    return sorted(filtered.known_tags(reader, scope).items(), key=lambda tag: -tag[1])[:limit]
+    return sorted(filter_rows.known_tags(reader, scope).items(), key=lambda tag: -tag[1])[:limit]
 
 
 class Browse:
@@ -266,7 +266,7 @@ class Browse:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
         today = clock.local_date(self._now(), context.timezone)
         return await self._database.read(
-            lambda reader: filtered.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
+            lambda reader: filter_rows.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
         )
 
     @in_read
@@ -290,7 +290,7 @@ class Browse:
         scope = confined(reader, context).scope
         only = among
         if filters.given:
-            held = filtered.holding(reader, scope, filters, context.timezone)
+            held = filter_rows.holding(reader, scope, filters, context.timezone)
             only = held if among is None else held.intersection(among)
         return _shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
 
