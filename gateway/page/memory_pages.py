@@ -40,6 +40,8 @@ from memory.typed_filters import Filters
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40
 _HITS: Final = 60
+#: The least score of a memory with none of the words that counts as found, in percent of the best.
+_CLOSE: Final = 40
 _ANSWERS: Final = 30
 #: Names of a kind that the list offers as chips; all that are offered can be chosen from a list.
 _CHIPS: Final = 3
@@ -115,15 +117,7 @@ async def listed(visit: Visit) -> Response:
         page=page_of(visit),
     )
     parts = await visitor.store.memory.browse.parts(visitor.context, since=visitor.session.before_at)
-    none: dict[str, Any] = {
-        "pages": 1,
-        "groups": [],
-        "quotes": [],
-        "why": "",
-        "total": 0,
-        "page": asked.page,
-        "ids": [],
-    }
+    none: dict[str, Any] = {"pages": 1, "groups": [], "farther": [], "quotes": [], "why": "", "total": 0, "ids": []}
     hits = await (_then(visit, asked) if asked.day else _found(visit, asked, parts))
     query = {"q": asked.words, **asked.picks, "show": asked.state or "", "on": asked.day}
     return visit.html(
@@ -132,7 +126,7 @@ async def listed(visit: Visit) -> Response:
         picks=_picks(visit, parts),
         chips=_chips(visit, parts) if asked.is_bare else [],
         address="/memory?" + urlencode({name: value for name, value in query.items() if value}),
-        **(none | hits),
+        **(none | {"page": asked.page} | hits),
     )
 
 
@@ -176,23 +170,29 @@ async def _found(visit: Visit, asked: Asked, parts: Parts) -> dict[str, Any]:
 
 
 async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
-    """Returns hits in the order of their scores, and the ids of all that is shown."""
+    """Returns hits in the order of their scores, and the ids of those that count as found."""
     visitor, language = visit.visitor, visit.texts.language
     hits = await visitor.store.memory.browse.search(visitor.context, filters.words, limit=_HITS, filters=filters)
     terms = query_terms(filters.words)
     best = max((hit.score for hit in hits), default=0) or 1
-    memories, quotes, ids = [], [], []
+    memories, farther, quotes, ids = [], [], [], []
     for hit in hits:
         close = max(1, round(100 * hit.score / best))
+        has_words = shares(hit, terms) > 0
         if hit.memory is not None:
-            memories.append(replace(told(visit, hit.memory), close=close))
-            ids.append(hit.memory.short_id)
-        elif hit.passage is not None and shares(hit, terms) > 0:
+            row = replace(told(visit, hit.memory), close=close)
+            if has_words or close >= _CLOSE:
+                memories.append(row)
+                ids.append(row.id)
+            else:
+                farther.append(row)
+        elif hit.passage is not None and has_words:
             message = hit.passage.message
             words = phrases.quote(message, visitor.context, message.text[:300], language=language)
             quotes.append((visit.texts.date(message.said_at), words, close))
             ids.append(f"s_{message.id}")
-    return {"groups": [("", memories)] if memories else [], "quotes": quotes, "total": len(ids), "ids": ids}
+    groups = [("", memories)] if memories else []
+    return {"groups": groups, "farther": farther, "quotes": quotes, "total": len(ids), "ids": ids}
 
 
 def _grouped(

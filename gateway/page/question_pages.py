@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from channels.base import Inbound, Place, rows
 from channels.web import PageItem
-from gateway.actions.memory import FORGET, MORE
+from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
 from gateway.config.loading import FORMS
 from gateway.page.command_forms import receipt, safe
@@ -80,8 +80,9 @@ async def _rows(visit: Visit) -> list[dict[str, Any]]:
             continue
         question = waiting.question
         matter = await _ABOUT[question.purpose](visit, known, question)
-        # A time has to be typed, and all pages of what would go stand here.
-        choices = [] if question.purpose == reminders.WHEN else [each for each in question.choices if each != MORE]
+        # A time has to be typed. All that would go stands here, and without messages there are none to keep.
+        choices = [each for each in question.choices if not matter.labels or each in matter.labels]
+        choices = [] if question.purpose == reminders.WHEN else choices
         listed.append(
             {
                 "id": question.id,
@@ -175,13 +176,10 @@ def _labels(texts: Texts, preview: ForgetPreview) -> dict[str, str]:
         return texts(f"page.ask.{key}.{'one' if number == 1 else 'many'}", count=number)
 
     memory = counted("forget", preview.memories)
-    words = memory + (counted("erase", preview.messages) if preview.messages else "")
-    return {
-        "words": words,
-        "yes": texts("page.ask.yes"),
-        "memory": texts("page.ask.memory"),
-        "no": texts("page.ask.no"),
-    }
+    labels = {"words": memory, "yes": texts("page.ask.yes"), "no": texts("page.ask.no")}
+    if preview.messages:
+        labels |= {"words": memory + counted("erase", preview.messages), "memory": texts("page.ask.memory")}
+    return labels
 
 
 def _counted(visit: Visit, found: ForgetPreview) -> str:

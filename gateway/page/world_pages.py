@@ -42,6 +42,9 @@ _YOU: Final = 0
 #: The longest words between two names that say how they are related, and the most names of a memory that are related.
 _WORDS: Final = 24
 _OBJECTS: Final = 3
+#: What belongs to no relation: the ending of a name, and the end of a sentence.
+_POSSESSIVE: Final = re.compile("^['’]s\\b")
+_ENDED: Final = re.compile("[.!?。！？]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,8 @@ async def entities(visit: Visit) -> Response:
     drawn = known[:_DRAWN]
     read = {memory_id for one in drawn for memory_id in one.memory_ids[:_LINKED]}
     lines = related(visit, drawn, await browse.some(visitor.context, sorted(read)))
-    dots = {dot.id: dot for dot in placed(drawn, lines)}
+    held = {each for line in lines for each in (line.subject, line.object)}
+    dots = {dot.id: dot for dot in placed([one for one in drawn if min(one.ids) in held], lines)}
     types = [(kind, [one for one in known if one.type == kind]) for kind in dict.fromkeys(one.type for one in known)]
     return visit.html(
         "entities.html",
@@ -154,7 +158,7 @@ async def entity(visit: Visit) -> Response:
 def related(visit: Visit, known: list[Entity], memories: list[Memory]) -> list[Line]:
     """Returns the lines between names, and between them and the visitor, by the memories that hold; the oldest first.
 
-    A name that no memory relates is related to the visitor, who told of it.
+    A name that none of them relates is related to the visitor, who told of it.
     """
     by_form = {normal_form(form): one for one in known for form in (one.name, *one.aliases)}
     naming: dict[int, list[Entity]] = {}
@@ -162,19 +166,23 @@ def related(visit: Visit, known: list[Entity], memories: list[Memory]) -> list[L
         for memory_id in one.memory_ids:
             naming.setdefault(memory_id, []).append(one)
     lines: dict[tuple[int, int, str], Line] = {}
+    told_of: dict[int, None] = {}
     for memory in sorted((each for each in memories if each.live), key=lambda each: each.id):
         subject = by_form.get(normal_form(memory.subject or _other(visit, memory)))
-        named = [one for one in naming.get(memory.id, ()) if one is not subject]
-        named.sort(key=lambda one: memory.value.find(one.name))
-        begin, words = _YOU if subject is None else min(subject.ids), _relation(visit, memory)
-        if not words and subject is None and len(named) > 1:
-            begin, words, named = min(named[0].ids), _between(memory.value, named[0].name, named[1].name), named[1:]
-        for one in named[:_OBJECTS]:
-            line = Line(subject=begin, words=words, object=min(one.ids))
-            lines.setdefault((line.subject, line.object, words), line)
+        begin = _YOU if subject is None else min(subject.ids)
+        named = sorted(
+            (one for one in naming.get(memory.id, ()) if one is not subject),
+            key=lambda one: (memory.value.find(one.name), min(one.ids)),
+        )[:_OBJECTS]
+        told_of |= dict.fromkeys(min(one.ids) for one in named)
+        if relation := _relation(visit, memory):
+            found = [Line(subject=begin, words=relation, object=min(one.ids)) for one in named]
+        else:
+            found = _chained(memory.value, begin, named)
+        for line in found:
+            lines.setdefault((line.subject, line.object, line.words), line)
     related = {each for line in lines.values() for each in (line.subject, line.object)}
-    alone = [Line(subject=_YOU, words="", object=min(one.ids)) for one in known if min(one.ids) not in related]
-    return [*lines.values(), *alone]
+    return [*lines.values(), *(Line(subject=_YOU, words="", object=each) for each in told_of if each not in related)]
 
 
 def _other(visit: Visit, memory: Memory) -> str:
@@ -190,11 +198,17 @@ def _relation(visit: Visit, memory: Memory) -> str:
     return visit.texts(key) if key in CATALOGUE[visit.texts.language] else memory.key.replace("-", " ")[:_WORDS]
 
 
-def _between(text: str, first: str, second: str) -> str:
-    """Returns the words between two names in a text if they are few; "" if they are many or the names not there."""
-    words = text.partition(first)[2].partition(second)
-    between = words[0].removeprefix("'s").removeprefix("’s").strip(" ,;:")
-    return between if words[1] and len(between) <= _WORDS and not re.search(r"[.!?。！？]", between) else ""
+def _chained(text: str, subject: int, named: list[Entity]) -> list[Line]:
+    """Returns lines from name to name with the words that stand between them; long ones say nothing in a picture."""
+    lines, at = [], 0
+    for one in named:
+        place = text.find(one.name, at)
+        words = _POSSESSIVE.sub("", text[at:place]).strip(" ,;:") if place >= 0 else ""
+        words = words if len(words) <= _WORDS and not _ENDED.search(words) else ""
+        if words or subject != _YOU:
+            lines.append(Line(subject=subject, words=words, object=min(one.ids)))
+        subject, at = min(one.ids), max(place, at) + len(one.name)
+    return lines
 
 
 def placed(known: list[Entity], lines: list[Line]) -> list[Dot]:

@@ -287,7 +287,7 @@ async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> N
     emptied = await ada.post(at, at=at, action="edit", value=" ")
     assert (emptied.status_code, emptied.headers["Location"]) == (303, at)
     preview = await ada.told(at, at=at, action="forget")
-    assert "Thun" in preview and "Keep it" in preview and "Forget, keep the messages" in preview
+    assert "Thun" in preview and "Forget it Keep it" in preview, "no message is its source"
     assert "/forget" not in preview and "yes" not in preview
     ((number, _),) = await asked(ada)
     assert "Forgotten" in await ada.told("/questions", at=at, id=number, choice="words", back="/memory")
@@ -763,7 +763,7 @@ async def test_forget_these_takes_what_is_listed_and_nothing_else(page: Page) ->
     await ada.say("I like white tea", thread="later")
     listed = await ada.told("/forget", at="/memory", ids=ids)
     assert "green tea" in listed and "black tea" in listed and "white" not in listed and "Bern" not in listed
-    assert "Forget these 2 and erase 2 messages" in listed
+    assert "Forget these 2 and erase 2 messages Forget, keep the messages Keep it" in listed
     ((number, _),) = await asked(ada)
     assert "Forgotten" in await ada.told("/questions", at="/questions", id=number, choice="words")
     left = await ada.text("/memory")

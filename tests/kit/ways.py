@@ -547,7 +547,7 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "places", "tags", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "entered")
         ),
         read=_paged,
         shows=_learned,
