@@ -88,7 +88,7 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ListQuery:
     """The query of the list: words, filters that were picked, a state, a day, a page."""
 
     words: str
@@ -109,7 +109,7 @@ class Asked:
 
 async def listed(visit: Visit) -> Response:
     given, visitor = visit.query, visit.visitor
-    asked = Asked(
+    asked = ListQuery(
         words=given.get("q", "").strip()[:400],
         picks={name: given.get(name, "").strip()[:200] for name in _PICKS},
         state=next((one for one in _STATES if one == given.get("show")), None),
@@ -138,7 +138,7 @@ def pages_of(total: int) -> int:
     return max(1, -(-total // PAGE))
 
 
-async def _then(visit: Visit, asked: Asked) -> dict[str, Any]:
+async def _then(visit: Visit, asked: ListQuery) -> dict[str, Any]:
     try:
         day = date.fromisoformat(asked.day)
     except ValueError:
@@ -148,7 +148,7 @@ async def _then(visit: Visit, asked: Asked) -> dict[str, Any]:
     return {"groups": _grouped(visit, held), "total": total, "pages": pages_of(total)}
 
 
-async def _found(visit: Visit, asked: Asked, parts: Parts) -> dict[str, Any]:
+async def _found(visit: Visit, asked: ListQuery, parts: Parts) -> dict[str, Any]:
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     try:
         filters = await browse.filters(visitor.context, asked.text, group_of=part_of)
