@@ -17,9 +17,10 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
+from gateway.config.loading import FORMS
 from gateway.page.memory_pages import page_of
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FIRST, FORMS
+from gateway.page.visitors import FIRST
 from memory.browse.talks import END, Conversation, ConversationLine
 
 #: Messages shown of a conversation at once, and conversations in the list.

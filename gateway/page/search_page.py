@@ -11,9 +11,8 @@ import re
 from typing import Any, Final
 
 from channels.base import Place
-from gateway.config.loading import WEB_PREFIX
+from gateway.config.loading import FORMS, WEB_PREFIX
 from gateway.page.site import Response, Visit
-from gateway.page.visitors import FORMS
 from memory.browse.talks import END, ConversationHit
 from memory.text.words import UNIT, query_terms, tokens
 
