@@ -8,7 +8,16 @@ from typing import Final
 from channels.base import Channel
 from gateway.config.loading import Config
 from gateway.ops.health import Report
-from gateway.page import admin_pages, chat_pages, command_forms, me_pages, memory_pages, question_pages, world_pages
+from gateway.page import (
+    admin_pages,
+    chat_pages,
+    command_forms,
+    me_pages,
+    memory_pages,
+    question_pages,
+    reminder_pages,
+    world_pages,
+)
 from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
@@ -48,7 +57,10 @@ ROUTES: Final = (
     Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage, admin=True),
     Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead, admin=True),
     Route(method="GET", pattern="/admin/people", handler=admin_pages.people, admin=True),
+    Route(method="GET", pattern="/admin/log", handler=admin_pages.log, admin=True),
     Route(method="GET", pattern="/me", handler=me_pages.me),
+    Route(method="POST", pattern="/theme", handler=me_pages.choose_theme),
+    Route(method="GET", pattern="/reminders", handler=reminder_pages.reminders),
     *(Route(method="POST", pattern=form.path, handler=form.say, admin=form.admin) for form in COMMAND_FORMS),
 )
 

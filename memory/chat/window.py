@@ -69,8 +69,8 @@ class TurnMaterial:
     with the times of these, and `results` the last results of tools there, both newest first. `members` holds the names
     of a group's people, including those who have said nothing in the window. `question` is open to the person.
     `learned` holds what the turn's own messages tell and take back, `reminders` the person's reminders to come, if they
-    were looked for. Once a model has been asked, `portions` are the tokens of each part of its request, and `sizes` those
-    of each memory and message among what was remembered.
+    were looked for. Once a model has been asked, `portions` are the tokens of each part of its request, and `sizes`
+    those of each memory and message among what was remembered.
     """
 
     window: tuple[Message, ...]
@@ -196,9 +196,7 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
     entries += [
         RecalledEntry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing
     ]
-    recalls.keep(
-        tx, turn_id, [replace(entry, tokens=view.sizes.get((entry.item, entry.item_id))) for entry in entries]
-    )
+    recalls.keep(tx, turn_id, [replace(entry, tokens=view.sizes.get((entry.item, entry.item_id))) for entry in entries])
     recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
     memories.touch(tx, recalled, now=now)
 

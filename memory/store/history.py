@@ -359,9 +359,7 @@ def retry_turn(tx: Transaction, turn_id: int) -> int:
     return int(row["attempts"])
 
 
-def end_turn(
-    tx: Transaction, turn_id: int, *, error: str | None, portions: Mapping[str, int], now: int
-) -> bool | None:
+def end_turn(tx: Transaction, turn_id: int, *, error: str | None, portions: Mapping[str, int], now: int) -> bool | None:
     """Ends a running turn, with or without an answer. Returns whether a message that it answers was erased meanwhile.
 
     `portions` are the tokens of each part of its request. Returns None if the turn has ended already.

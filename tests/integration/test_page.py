@@ -609,7 +609,10 @@ async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
     html = (await you.get("/admin/usage")).text
     shown = words(html)
     assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
-    assert html.count('class="answers"') > 30 and 'height="100.0"' in html, "the fullest day fills the picture"
+    assert all(title in shown for title in ("Answers a day", "Time of an answer", "Tokens a day", "Cost a day"))
+    tables = {part.partition("<")[0] for part in html.split("<h3>")[1:]}
+    assert len(tables) == 4 and html.count("As a table") == 4, "each picture has its table"
+    assert "By agent By agent Calls Tokens Cost assistant 2 1 022" in shown.replace("\u202f", " ")
 
 
 # Questions ----------------------------------------------------------------------------------------------------------
