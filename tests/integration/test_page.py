@@ -475,7 +475,7 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
 
 # Admins -------------------------------------------------------------------------------------------------------------
 
-ADMIN_PAGES = ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people")
+ADMIN_PAGES = ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people", "/admin/log")
 
 
 async def signed_in_by_chat(page: Page, telegram: Telegram, person: int, name: str) -> Guest:
