@@ -610,7 +610,7 @@ async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
     shown = words(html)
     assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
     assert all(title in shown for title in ("Answers a day", "Time of an answer", "Tokens a day", "Cost a day"))
-    tables = {part.partition("<")[0] for part in html.split("<h3>")[1:]}
+    tables = {part.partition("<")[0] for part in html.split("<figcaption><strong>")[1:]}
     assert len(tables) == 4 and html.count("As a table") == 4, "each picture has its table"
     assert "By agent By agent Calls Tokens Cost assistant 2 1 022" in shown.replace("\u202f", " ")
 
