@@ -20,6 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from agents.llm import (
     Completion,
+    Contact,
     ContextOverflow,
     ModelError,
     ModelUnavailable,
@@ -48,22 +49,6 @@ class _Place:
     def announce(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
-    """A model as it was met since the start: seconds since its last answer and its last failure, with that one's code.
-
-    Each is None, or empty, if there was none. It fails if the failure is the later one.
-    """
-
-    answered_ago: int | None = None
-    failed_ago: int | None = None
-    error: str = ""
-
-    @property
-    def is_failing(self) -> bool:
-        return self.failed_ago is not None and (self.answered_ago is None or self.failed_ago < self.answered_ago)
 
 
 class Servers:

@@ -12,7 +12,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from agents.failover import Contact
+    from agents.llm import Contact
     from gateway.ops.stalls import Stall
     from memory.store.server import Deployment
 

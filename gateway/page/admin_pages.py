@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from agents.failover import Contact
+from agents.llm import Contact
 from channels.base import Place
 from gateway.commands.jobs import job_name, timetable
 from gateway.commands.session import purpose_name

@@ -68,7 +68,8 @@ class Plot:
         tall, step = _HEIGHT - _BELOW - _ABOVE, (_WIDTH - _LEFT) / max(1, len(self.labels))
         tops = [[one.values[n] or 0 for one in self.series] for n in range(len(self.labels))]
         most = _rounded(max((sum(top) if self.stacked else max(top, default=0) for top in tops), default=0))
-        parts = [_line(_ABOVE + tall * (1 - share), self.form(most * share)) for share in (0.0, 0.5, 1.0)]
+        scale = {self.form(most * share): share for share in (0.5, 0.0, 1.0)}  # half of one is no number of answers
+        parts = [_line(_ABOVE + tall * (1 - share), label) for label, share in scale.items()]
         every = -(-len(self.labels) // _LABELS)
         for n, label in enumerate(self.labels):
             at, under = _LEFT + n * step, 0.0
@@ -84,7 +85,7 @@ class Plot:
             if n % every == 0:
                 middle = f"{at + step / 2:.1f}"
                 parts.append(Markup('<text x="{}" y="{}">{}</text>').format(middle, _HEIGHT - 5, label))
-        return _picture(self.title, _HEIGHT, parts)
+        return _picture(self.title, _HEIGHT, parts, "columns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +109,15 @@ class Parts:
             parts.append(_rect(hue, at, 0, max(wide - 1, 0.5), _BAR))
             parts.append(Markup("</g>"))
             at += wide
-        return _picture(self.title, _BAR, parts)
+        return _picture(self.title, _BAR, parts, "bar")
 
 
-def _picture(title: str, height: int, parts: Sequence[Markup]) -> Markup:
-    head = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">').format(_WIDTH, height, title)
+def _picture(title: str, height: int, parts: Sequence[Markup], kind: str) -> Markup:
+    """Returns a picture. A bar is as wide as its place, so it may be stretched; it has no words."""
+    fit = "none" if kind == "bar" else "xMinYMid"
+    head = Markup('<svg class="{}" viewBox="0 0 {} {}" preserveAspectRatio="{}" role="img" aria-label="{}">').format(
+        kind, _WIDTH, height, fit, title
+    )
     return head + Markup("").join(parts) + Markup("</svg>")
 
 

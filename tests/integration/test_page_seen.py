@@ -87,6 +87,9 @@ async def test_a_memory_shows_the_answers_that_used_it_and_oneself_how_memory_gr
     await ada.say("Where is my boat?")
     await last_turn(ada)
 
+    why = (await ada.get(f"/why/{await last_turn(ada)}")).text
+    assert "Setubal" in section(why, "Said in the answer") and "What the request was made of" not in why
+
     async def used() -> bool:
         return "Answers that had it in the prompt" in await ada.text(path)
 
