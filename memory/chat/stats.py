@@ -303,7 +303,7 @@ class Stats:
             "select a.name as agent, coalesce(s.key, '') as key, u.identity_id, count(*) as calls,"
             " sum(u.input_tokens + u.output_tokens) as tokens, sum(u.cost) as cost from usage u"
             " join agents a on a.id = u.agent_id left join sessions s on s.id = u.session_id"
-            " where u.created_at >= ? group by a.name, s.key, u.identity_id",
+            " where u.created_at >= ? and u.input_tokens > 0 group by a.name, s.key, u.identity_id",
             (self._now() - days * _DAY_MS,),
         )
         theirs = [row for row in rows if channel is None or row["key"].startswith(f"{channel}:")]
@@ -399,7 +399,7 @@ def _summed(rows: Sequence[Row], name_of: Callable[[Row], str]) -> list[UsedBy]:
         )
         for name, of_it in by_name.items()
     ]
-    return sorted((one for one in summed if one.tokens), key=lambda one: -one.tokens)[:_NAMED]
+    return sorted(summed, key=lambda used: -used.tokens)[:_NAMED]
 
 
 def _cost(rows: Sequence[Row]) -> float | None:
