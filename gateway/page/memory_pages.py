@@ -8,15 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-<<<<<<< HEAD
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import date
-=======
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
->>>>>>> ready-seeing
 from difflib import SequenceMatcher
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -26,15 +20,11 @@ from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.why import NO_MODEL, judged, telling_parts
 from gateway.config.loading import WEB_PREFIX
-from gateway.page.plots import Parts, Plot, Series
+from gateway.page.plots import Plot, Series, Stack
 from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
-<<<<<<< HEAD
-from gateway.wording.texts import part_of
-from memory.browse.browse import Parts, State
-=======
 from gateway.wording.texts import Texts, part_of
->>>>>>> ready-seeing
+from memory.browse.browse import Parts, State
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.jobs.runner import What
@@ -55,20 +45,13 @@ _HITS: Final = 60
 #: The least score of a memory with none of the words that counts as found, in percent of the best.
 _CLOSE: Final = 40
 _ANSWERS: Final = 30
-<<<<<<< HEAD
 #: Names of a kind that the list offers as chips; all that are offered can be chosen from a list.
 _CHIPS: Final = 3
 #: States of memories that the list shows by themselves, and the filters that are chosen from a list.
 _STATES: Final[tuple[State, ...]] = ("new", "pinned", "fading")
 _PICKS: Final = ("category", "about", "place", "tag")
-=======
-#: Places that the list offers as filters.
-_PLACES: Final = 3
-#: States of memories that the list shows by themselves.
-_STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
 #: Weeks for which the use of a memory is shown.
 _WEEKS: Final = 26
->>>>>>> ready-seeing
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 
 
@@ -366,18 +349,8 @@ async def why(visit: Visit) -> Response:
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
-<<<<<<< HEAD
-    answer = " ".join(one.text for one in said if not one.mine).casefold()
-    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
-    groups = []
-    for place, heading in _FOUND:
-        entries = [
-            _entry(visit, found, entry, named, answer, addresses)
-            for entry, named in found.entries
-            if entry.placed == place
-        ]
-=======
     answer = " ".join(one.text for one in said if not one.mine)
+    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
     placed: dict[str, list[dict[str, Any]]] = {}
     without_model = any(spent.model == NO_MODEL for spent in found.spent)
     terms = set(tokens(answer))
@@ -385,11 +358,10 @@ async def why(visit: Visit) -> Response:
         # Without a model an answer rests on what was recalled, and on nothing else.
         is_said = entry.placed == "recalled" if without_model else entry.placed != "unused" and _is_in(named, terms)
         place = "said" if is_said and named is not None else entry.placed
-        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold()))
+        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold(), addresses))
     groups = []
     for place, heading in _FOUND:
         entries = placed.get(place, [])
->>>>>>> ready-seeing
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
     return visit.html(
@@ -413,10 +385,10 @@ def _is_in(named: Memory | Message | None, answer: Set[str]) -> bool:
     return bool(terms) and 2 * sum(term in answer for term in terms) >= len(terms)
 
 
-def _portions(texts: Texts, found: Why) -> Parts | None:
+def _portions(texts: Texts, found: Why) -> Stack | None:
     known = [(texts(f"see.why.{name}"), hue, found.portions[name]) for hue, name in enumerate(_PORTIONS)
              if found.portions.get(name)]  # fmt: skip
-    return Parts(title=texts("see.why.request"), series=known) if known else None
+    return Stack(title=texts("see.why.request"), series=known) if known else None
 
 
 def _entry(
@@ -429,7 +401,6 @@ def _entry(
 ) -> dict[str, Any]:
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
-<<<<<<< HEAD
     shown: dict[str, Any] = {
         "score": entry.score,
         "parts": parts,
@@ -437,11 +408,8 @@ def _entry(
         "quote": "",
         "now": None,
         "address": "",
+        "tokens": entry.tokens,
     }
-=======
-    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
-    shown["tokens"] = entry.tokens
->>>>>>> ready-seeing
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows

@@ -15,11 +15,8 @@ from gateway.page import (
     me_pages,
     memory_pages,
     question_pages,
-<<<<<<< HEAD
-    search_page,
-=======
     reminder_pages,
->>>>>>> ready-seeing
+    search_page,
     world_pages,
 )
 from gateway.page.command_forms import COMMAND_FORMS

@@ -366,12 +366,7 @@ class Browse:
     entered = sees(conversations.entered)
     used = sees(conversations.used)
     dated = sees(_dated)
-<<<<<<< HEAD
-=======
     learned = sees(_learned)
-    places = sees(_places)
-    tags = sees(_tags)
->>>>>>> ready-seeing
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

@@ -25,25 +25,9 @@ pytestmark = [
     pytest.mark.skipif(found() is None, reason=MISSING),
 ]
 PATHS = (
-<<<<<<< HEAD
-    "/chat/main",
-    "/chat/main?at=2",
-    "/search",
-    "/search?q=Bern",
-    "/memory",
-    "/memory?q=Bern",
-    "/timeline",
-    "/entities",
-    "/night",
-    "/questions",
-    "/me",
-    "/nowhere",
-)
-=======
-    "/chat/main", "/memory", "/memory?q=Bern", "/timeline", "/entities", "/night", "/questions", "/reminders", "/me",
-    "/nowhere",
+    "/chat/main", "/chat/main?at=2", "/search", "/search?q=Bern", "/memory", "/memory?q=Bern", "/timeline", "/entities",
+    "/night", "/questions", "/reminders", "/me", "/nowhere",
 )  # fmt: skip
->>>>>>> ready-seeing
 
 
 async def lived_in(guest: Guest) -> list[str]:
