@@ -118,9 +118,10 @@ def outcomes(claims: Sequence[Case], answer: SecondAnswer | None = None) -> list
             return entailment.read(json.dumps({"verdicts": said}), shown, known)
 
         is_sure = {one.pair: one.is_sure for one in kept if one.pair is not None}
-        first = verdicts(list(is_sure), entailment.FIRST)
-        again = verdicts(entailment.doubted(is_sure, first), entailment.SECOND)
-        kept = findings(read, stretch, entailment.agreed(is_sure, first, again))
+        votes = entailment.Votes(is_sure)
+        for known in entailment.QUESTIONS:
+            votes.add(verdicts(votes.open(), known))
+        kept = findings(read, stretch, votes.counted())
     found = {(one.draft.key, one.draft.value): "sure" if one.is_sure else "unsure" for one in kept}
     return [_outcome(one, found) for one in claims]
 

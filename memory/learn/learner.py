@@ -419,7 +419,7 @@ class Learner:
     async def _asked_again(
         self, work: Work, agent_id: int, model: BackgroundModel, findings: Sequence[Finding], *, first: ModelAnswer
     ) -> tuple[list[ModelAnswer], Mapping[Pair, bool]]:
-        """Asks a model whether messages say what is open among the findings, and again what would then be sure.
+        """Asks a model up to three times whether messages say what is open among the findings.
 
         Returns the answers to be booked, with `first`, that with the claims, and the verdicts. Without an answer the
         findings stay as they are.
@@ -448,11 +448,13 @@ class Learner:
         may = await self._database.read(lambda reader: extractions.readable(reader, work))
         pairs = [each for each in findings if each.pair is not None and may.issuperset(each.source_ids)]
         is_sure = {each.pair: each.is_sure for each in pairs if each.pair is not None}
-        said = await verdicts(list(is_sure), entailment.FIRST)
-        if said is None:
-            return answers, {}
-        again = await verdicts(entailment.doubted(is_sure, said), entailment.SECOND)
-        return answers, entailment.agreed(is_sure, said, again or {})
+        votes = entailment.Votes(is_sure)
+        for known in entailment.QUESTIONS:
+            given = await verdicts(votes.open(), known)
+            if given is None:
+                break
+            votes.add(given)
+        return answers, votes.counted()
 
     def _owner(self, reader: Reader, work: Work) -> int:
         session = _session(reader, work)

@@ -742,9 +742,30 @@ async def test_what_would_be_sure_is_asked_about_once_more(memory: Service, cloc
         return verdicts_on(request, {"flatmate Jonas is vegan": again, "flying": again, "eggs": "no"})
 
     assert await kept_after(memory, clock, answers) == {"flatmate Jonas is vegan": True, "flying": True}
-    first, again = told
-    assert [each for each in again if each in MEALS_WEIGHED] == ["flying", "flatmate Jonas is vegan"]
-    assert len(first) == 5 and set(first).isdisjoint(set(again) - set(MEALS_WEIGHED))
+    first, second, third = ([value for value in values if value in MEALS_WEIGHED] for values in told)
+    assert len(first) == 3 and second == ["flying", "flatmate Jonas is vegan"] and set(third) == set(second)
+    assert len({tuple(sorted(set(values) - set(MEALS_WEIGHED))) for values in told}) == 3
+
+
+@pytest.mark.parametrize(
+    ("is_sure", "answers", "counted", "questions"),
+    [
+        (True, [True, True], True, 2), (True, [False, False], False, 2), (True, [True, False, True], True, 3),
+        (True, [False, True, False], False, 3), (True, [None, None], None, 2), (True, [None, False], False, 2),
+        (False, [True, True], True, 2), (False, [False], False, 1), (False, [True, False, True], True, 3),
+        (False, [True, False, False], None, 3), (False, [True, None, True], True, 3), (False, [True, None, None], None, 3),
+        (False, [None], None, 1),
+    ],
+)  # fmt: skip
+def test_two_answers_of_three_decide(
+    is_sure: bool, answers: list[bool | None], counted: bool | None, questions: int
+) -> None:
+    pair = Pair(by="ada", text="Flying is what I hate most.", claim="ada, dislikes: flying")
+    votes, asked = entailment.Votes({pair: is_sure}), 0
+    for given in [*answers, *[None] * 3][:3]:
+        asked += bool(votes.open())
+        votes.add({} if given is None else {pair: given})
+    assert (votes.counted().get(pair), asked) == (counted, questions)
 
 
 @pytest.mark.parametrize(
