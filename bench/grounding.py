@@ -96,10 +96,10 @@ def outcomes(claims: Sequence[Case], answer: SecondAnswer | None = None) -> list
 
     `answer` is what a model says to the second question about a pair; without it the question is not asked.
     """
-    told = claims[0]
-    assistant = [message(1, told.before, by=None)] if told.before else []
+    source = claims[0]
+    assistant = [message(1, source.before, by=None)] if source.before else []
     stretch = Stretch(
-        messages=(message(2, told.message, by=SPEAKER),),
+        messages=(message(2, source.message, by=SPEAKER),),
         before=tuple(assistant),
         scope=SCOPE,
         scopes={SPEAKER: SCOPE},

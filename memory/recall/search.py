@@ -624,16 +624,16 @@ def _repeats_behind(bent: Sequence[_Bent]) -> list[_Bent]:
     """Halves the scores of facts that only say what a better one says in other words, and sorts again."""
     better: defaultdict[tuple[str, int | None, str], list[str]] = defaultdict(list)
     found: list[_Bent] = []
-    for one in bent:
-        if (memory := one.memory) is not None and memory.kind == "fact" and memory.live:
+    for hit in bent:
+        if (memory := hit.memory) is not None and memory.kind == "fact" and memory.live:
             values = better[memory.key, memory.subject_id, memory.subject]
             if any(_says_no_more(memory.value, value) for value in values):
-                halved = {**one.factors, "repeated": _REPEATED}
-                found.append(one._replace(score=one.score * _REPEATED, factors=halved))
+                halved = {**hit.factors, "repeated": _REPEATED}
+                found.append(hit._replace(score=hit.score * _REPEATED, factors=halved))
                 continue
             values.append(memory.value)
-        found.append(one)
-    return sorted(found, key=lambda one: -one.score)
+        found.append(hit)
+    return sorted(found, key=lambda hit: -hit.score)
 
 
 def _says_no_more(value: str, other: str) -> bool:

@@ -734,17 +734,17 @@ async def test_a_yes_makes_a_claim_sure_and_a_no_takes_a_step_from_it(memory: Se
 
 async def test_what_would_be_sure_is_asked_about_once_more(memory: Service, clock: Clock) -> None:
     """A model that errs now and then makes nothing sure by one answer."""
-    told: list[list[str]] = []
+    shown: list[list[str]] = []
 
     async def answers(request: ModelRequest) -> str:
-        told.append([row["claim"].partition(": ")[2] for row in lines(request, "PAIRS:")])
-        again = "no" if len(told) > 1 else "yes"
+        shown.append([row["claim"].partition(": ")[2] for row in lines(request, "PAIRS:")])
+        again = "no" if len(shown) > 1 else "yes"
         return verdicts_on(request, {"flatmate Jonas is vegan": again, "flying": again, "eggs": "no"})
 
     assert await kept_after(memory, clock, answers) == {"flatmate Jonas is vegan": True, "flying": True}
-    first, second, third = ([value for value in values if value in MEALS_WEIGHED] for values in told)
+    first, second, third = ([value for value in values if value in MEALS_WEIGHED] for values in shown)
     assert len(first) == 3 and second == ["flying", "flatmate Jonas is vegan"] and set(third) == set(second)
-    assert len({tuple(sorted(set(values) - set(MEALS_WEIGHED))) for values in told}) == 3
+    assert len({tuple(sorted(set(values) - set(MEALS_WEIGHED))) for values in shown}) == 3
 
 
 @pytest.mark.parametrize(
