@@ -17,9 +17,13 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
-from gateway.page.site import Refused, Visit
+from gateway.page.forms import MOST_FILES
+from gateway.page.sent_files import beside, shown, without_labels
+from gateway.page.site import LISTENS, Refused, Visit
 from gateway.page.visitors import FORMS
+from gateway.reading.attachments import PICTURE_BYTES
 from memory.browse.talks import Conversation
+from memory.text.language import language_of
 
 #: Messages shown of a conversation, and conversations in the list.
 _LINES: Final = 80
@@ -47,7 +51,7 @@ async def chats(visit: Visit) -> web.StreamResponse:
 async def chat(visit: Visit) -> web.StreamResponse:
     visitor, name = visit.visitor, visit.path["thread"]
     items = await _log(visit, visitor.place(_thread(name)))
-    return visit.html(
+    page = visit.html(
         "chat.html",
         log=_shown(visit, name, items),
         seen=_hash(items),
@@ -57,7 +61,12 @@ async def chat(visit: Visit) -> web.StreamResponse:
         who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
         empty=not items,
+        most_files=MOST_FILES,
+        picture_bytes=PICTURE_BYTES,
     )
+    if visit.site.hears:
+        page.headers["Permissions-Policy"] = LISTENS
+    return page
 
 
 async def say(visit: Visit) -> web.StreamResponse:
@@ -96,6 +105,20 @@ async def file(visit: Visit) -> web.StreamResponse:
         raise Refused(404, "page.file_gone")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(data.name, safe='')}"}
     return web.Response(body=data.data, headers=headers, content_type="application/octet-stream")
+
+
+async def sent(visit: Visit) -> web.StreamResponse:
+    """Shows a file that the visitor sent: from history, or until it is there what the channel holds."""
+    visitor, ref = visit.visitor, visit.path["message"]
+    place, nth = visitor.place(_thread(visit.path["thread"])), visit.number(visit.path["nth"], "page.files.gone")
+    held = visitor.channel.sent(place, ref)[nth : nth + 1]
+    answer = shown(held[0].name, held[0].data) if held else None
+    if answer is None:
+        kept = await visitor.store.memory.browse.sent_one(visitor.context, place.session_key, ref, nth=nth)
+        answer = None if kept is None else shown(kept.name, kept.data or b"", kept.text if kept.state == "text" else "")
+    if answer is None:
+        raise Refused(404, "page.files.gone")
+    return answer
 
 
 async def latest(visit: Visit) -> web.StreamResponse:
@@ -196,6 +219,7 @@ async def _log(visit: Visit, place: Place) -> list[PageItem]:
     visitor = visit.visitor
     lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
     last = {line.turn_id: line.id for line in lines if not line.mine}
+    files = await visitor.store.memory.browse.sent(visitor.context, [line.id for line in lines if line.mine])
     items = []
     for line in lines:
         if line.mine:
@@ -203,7 +227,11 @@ async def _log(visit: Visit, place: Place) -> list[PageItem]:
         else:
             answers = line.turn_id is not None and last[line.turn_id] == line.id
             key = answer_key(line.turn_id or 0) if answers else f"m{line.id}"
-        items.append(PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine))
+        sent = files.get(line.id, ())
+        text = without_labels(line.text, sent)
+        items.append(
+            PageItem(key=key, at=line.said_at, text=text, markdown=not line.mine, mine=line.mine, sent=beside(sent))
+        )
     known = {item.key for item in items}
     held = [item for item in visitor.channel.held(place) if item.key not in known]
     # A held item comes after an item of history of the same moment.
@@ -222,7 +250,7 @@ def _shown(visit: Visit, thread: str, items: list[PageItem]) -> str:
 def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "") -> str:
     return visit.text(
         "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
-        thread=thread, clock=visit.texts.moment(item.at)[-5:],
+        thread=thread, clock=visit.texts.moment(item.at)[-5:], lang=None if item.growing else language_of(item.text),
     )  # fmt: skip
 
 

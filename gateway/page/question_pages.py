@@ -63,6 +63,10 @@ async def questions(visit: Visit) -> Response:
     return visit.html("questions.html", shown=rows)
 
 
+async def count(visit: Visit) -> int:
+    return len(await _waiting(visit))
+
+
 async def answer(visit: Visit) -> Response:
     number, choice = visit.form.get("id", ""), visit.form.get("choice", "")
     waiting = await _waiting(visit)

@@ -17,7 +17,13 @@ from playwright.async_api import Browser, async_playwright
 MISSING = "no Chromium; on Debian: apt-get install chromium"
 NO_FIREFOX = "no Firefox; on Debian: apt-get install firefox-esr"
 #: It reaches nothing beyond this machine, and needs neither a screen nor rights.
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
+_FLAGS = (
+    "--use-fake-device-for-media-stream",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+)
 _ROOT = Path(__file__).parents[2]
 
 

@@ -60,7 +60,8 @@ async def main() -> int:
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     port = runner.addresses[0][1]
-    print(f"WebDriver BiDi listening on ws://127.0.0.1:{port}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"WebDriver BiDi listening on ws://127.0.0.1:{port}\n")
+    sys.stderr.flush()
     while await firefox.stderr.readline():
         pass
     return await firefox.wait()

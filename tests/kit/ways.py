@@ -231,6 +231,12 @@ async def _paged(world: World, spot: Spot) -> object:
     turns = await world.service.database.read(
         lambda reader: reader.ids("select id from turns order by id desc limit 9")
     )
+    said = await world.service.database.read(
+        lambda reader: reader.all(
+            "select m.id, m.platform_ref, k.key from messages m join sessions k on k.id = m.session_id"
+            " where m.role = 'user' order by m.id desc limit 30"
+        )
+    )
     shown = []
     for _, short_id in rows:
         try:
@@ -250,6 +256,8 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
+        await browse.sent(context, [row["id"] for row in said]),
+        *[await browse.sent_one(context, row["key"], row["platform_ref"] or "", nth=0) for row in said],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
     ]
 
@@ -549,7 +557,7 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "places", "tags", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "places", "tags", "talks", "lines", "turn_lines", "entered", "sent", "sent_one")
         ),
         read=_paged,
         shows=_learned,

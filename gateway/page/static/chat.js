@@ -4,7 +4,6 @@
 const log = document.getElementById("log");
 const form = document.getElementById("say");
 const field = document.getElementById("text");
-const files = form.querySelector("input[type=file]");
 const state = document.getElementById("state");
 const stop = document.getElementById("stop");
 const { thread: own, of, who } = log.dataset;
@@ -85,6 +84,7 @@ function showItem({ key, html }) {
   else if (old) old.replaceWith(made.content);
   else log.append(made.content);
   shown();
+  document.dispatchEvent(new CustomEvent("came", { detail: document.getElementById(key) }));
 }
 
 const STATES = {
@@ -370,7 +370,7 @@ form.addEventListener("submit", (event) => {
   const target = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
   if (target.endsWith("/stop")) { act(target, new URLSearchParams({ nonce: form.elements.nonce.value }), stop); return; }
   const text = field.value;
-  if (!text.trim() && !files.files.length) return;
+  if (!text.trim() && !chosen.length) return;
   const data = new FormData(form);
   const word = once();
   data.set("once", word);
@@ -379,13 +379,12 @@ form.addEventListener("submit", (event) => {
   item.append(...document.getElementById("sending").cloneNode(true).childNodes);
   const message = { key: `u${word}`, item, target: form.getAttribute("action"), data };
   item.id = message.key;
-  item.querySelector(".words").textContent = [text.trim(), ...[...files.files].map((file) => `[${file.name}]`)].filter(Boolean).join("\n");
+  item.querySelector(".words").append(text.trim(), preview(chosen));
   item.querySelector(".again").addEventListener("click", () => deliver(message));
   item.querySelector(".drop").addEventListener("click", () => { unsent.delete(message.key); item.remove(); field.focus(); });
   field.value = "";
   sessionStorage.removeItem(draft);
-  files.value = "";
-  named();
+  choose([]);
   state.textContent = "";
   pinned = true;
   unsent.set(message.key, message);
@@ -429,10 +428,6 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing && !stop.hidden) form.requestSubmit(stop);
 });
 
-function named() {
-  document.getElementById("files").textContent = [...files.files].map((file) => file.name).join(", ");
-}
-files.addEventListener("change", named);
 log.addEventListener("scroll", () => {
   pinned = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 });
