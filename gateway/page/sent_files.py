@@ -14,16 +14,16 @@ from aiohttp import web
 
 from channels.web import SentFile, SentKind
 from gateway.reading.attachments import PICTURE_BYTES, label, picture_type
-from memory.browse.talks import SentFile as Kept
+from memory.browse.talks import BroughtFile
 
 _SANDBOX: Final = "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
-def beside(files: Sequence[Kept]) -> tuple[SentFile, ...]:
+def beside(files: Sequence[BroughtFile]) -> tuple[SentFile, ...]:
     return tuple(SentFile(name=one.file.name, kind=_kind(one), size=one.file.size) for one in files)
 
 
-def _kind(one: Kept) -> SentKind:
+def _kind(one: BroughtFile) -> SentKind:
     match one.file.state:
         case "picture":
             return "picture" if one.is_kept else ""
@@ -34,7 +34,7 @@ def _kind(one: Kept) -> SentKind:
     return ""
 
 
-def without_labels(text: str, files: Sequence[Kept]) -> str:
+def without_labels(text: str, files: Sequence[BroughtFile]) -> str:
     """Returns a message as it was typed or spoken: without the names that history adds behind it."""
     for one in files:
         named = label(one.file)

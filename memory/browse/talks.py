@@ -36,7 +36,7 @@ class ConversationLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SentFile:
+class BroughtFile:
     """A file as it came with a message, without its bytes; `is_kept` tells whether these are still there."""
 
     file: Attached
@@ -122,7 +122,7 @@ def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine
 
 
 @walled
-def sent(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> dict[int, list[SentFile]]:
+def sent(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> dict[int, list[BroughtFile]]:
     """Returns what came with the person's own messages among these ids, in order."""
     within, files = scope.owned("m"), defaultdict(list)
     for row in reader.all(
@@ -135,7 +135,7 @@ def sent(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> dict[int, 
     ):
         fields = dict(row)
         message_id, is_kept = fields.pop("message_id"), bool(fields.pop("is_kept"))
-        files[message_id].append(SentFile(file=Attached(**fields), is_kept=is_kept))
+        files[message_id].append(BroughtFile(file=Attached(**fields), is_kept=is_kept))
     return files
 
 
