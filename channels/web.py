@@ -129,7 +129,7 @@ class Tab:
             return
         if item.file is not None:
             item = replace(item, file=replace(item.file, data=b""))
-        item = replace(item, sent=tuple(replace(one, data=b"") for one in item.sent))
+        item = replace(item, sent=tuple(replace(file, data=b"") for file in item.sent))
         before = self._waiting.get((place, item.key))
         if before is not None and item.key == TYPING:
             return
@@ -189,7 +189,9 @@ class _Held:
 
 
 def _size(item: PageItem) -> int:
-    return len(item.text) + (0 if item.file is None else len(item.file.data)) + sum(len(one.data) for one in item.sent)
+    return (
+        len(item.text) + (0 if item.file is None else len(item.file.data)) + sum(len(file.data) for file in item.sent)
+    )
 
 
 class WebChannel(Channel):
@@ -391,10 +393,10 @@ class WebChannel(Channel):
 
 def _sent(inbound: Inbound) -> tuple[SentFile, ...]:
     return tuple(
-        SentFile(name=one.name, kind="picture", size=one.size, data=carried(one, limit=_FILE_BYTES))
-        if one.media_type in PICTURES
-        else SentFile(name=one.name, kind="voice" if one.spoken else "", size=one.size)
-        for one in inbound.attachments
+        SentFile(name=file.name, kind="picture", size=file.size, data=carried(file, limit=_FILE_BYTES))
+        if file.media_type in PICTURES
+        else SentFile(name=file.name, kind="voice" if file.spoken else "", size=file.size)
+        for file in inbound.attachments
     )
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from aiohttp import web
 
-from gateway.page import question_pages
 from gateway.page.site import Visit
 
 #: The cookie of a browser that shows notifications. It is a setting of the browser, so no session keeps it.
@@ -45,7 +44,7 @@ async def waiting(visit: Visit) -> web.StreamResponse:
     """Returns how many questions and messages wait for the visitor, for the title and the app's badge."""
     visitor = visit.visitor
     messages = await visitor.store.memory.browse.waiting(visitor.context, platform=visitor.channel.platform)
-    count = await question_pages.count(visit) + messages
+    count = visit.waiting + messages
     return web.json_response({"count": count, "text": visit.texts("page.app.waiting", count=count)})
 
 

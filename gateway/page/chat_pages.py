@@ -17,10 +17,10 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
+from gateway.config.loading import FORMS
 from gateway.page.forms import MOST_FILES
 from gateway.page.sent_files import beside, shown, without_labels
 from gateway.page.site import LISTENS, Refused, Visit
-from gateway.page.visitors import FORMS
 from gateway.reading.attachments import PICTURE_BYTES
 from memory.browse.talks import Conversation
 from memory.text.language import language_of

@@ -20,13 +20,13 @@ _SANDBOX: Final = "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri
 
 
 def beside(files: Sequence[BroughtFile]) -> tuple[SentFile, ...]:
-    return tuple(SentFile(name=one.file.name, kind=_kind(one), size=one.file.size) for one in files)
+    return tuple(SentFile(name=came.file.name, kind=_kind(came), size=came.file.size) for came in files)
 
 
-def _kind(one: BroughtFile) -> SentKind:
-    match one.file.state:
+def _kind(came: BroughtFile) -> SentKind:
+    match came.file.state:
         case "picture":
-            return "picture" if one.is_kept else ""
+            return "picture" if came.is_kept else ""
         case "spoken":
             return "voice"
         case "text":
@@ -36,10 +36,10 @@ def _kind(one: BroughtFile) -> SentKind:
 
 def without_labels(text: str, files: Sequence[BroughtFile]) -> str:
     """Returns a message as it was typed or spoken: without the names that history adds behind it."""
-    for one in files:
-        named = label(one.file)
+    for came in files:
+        named = label(came.file)
         # The last: a person may have typed the same.
-        before, found, after = text.rpartition(f"{named} " if one.file.state == "spoken" else named)
+        before, found, after = text.rpartition(f"{named} " if came.file.state == "spoken" else named)
         text = f"{before}{after}" if found else text
     return text.strip()
 

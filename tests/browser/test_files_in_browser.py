@@ -207,11 +207,12 @@ async def test_the_page_can_be_installed(shipped: Page, opening: Opening) -> Non
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_a_small_phone_has_room(hearing: Page, opening: Opening, language: str) -> None:
-    """The placeholder does not wrap, and fingers hit what they aim at."""
+    """One line of menu, a placeholder that does not wrap, and fingers hit what they aim at."""
     shown, _ = await opening(f"on a phone {language}", at=hearing, locale=language, has_touch=True, is_mobile=True,
                              viewport={"width": 360, "height": 720})  # fmt: skip
     await shown.goto("/chat/main")
     assert await shown.evaluate("document.documentElement.scrollWidth") == 360
+    assert await shown.evaluate("document.querySelector('.top').offsetHeight") <= 64
     text = await shown.evaluate(
         "(({ scrollHeight, clientHeight }) => [scrollHeight, clientHeight])(document.getElementById('text'))"
     )
