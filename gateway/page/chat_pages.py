@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -18,10 +19,15 @@ from aiohttp import web
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
 from gateway.config.loading import FORMS
+from gateway.page.forms import MOST_FILES
 from gateway.page.memory_pages import page_of
-from gateway.page.site import Refused, Visit
+from gateway.page.sent_files import beside, shown, without_labels
+from gateway.page.site import LISTENS, Refused, Visit
 from gateway.page.visitors import FIRST
+from gateway.reading.attachments import PICTURE_BYTES
 from memory.browse.talks import END, Conversation, ConversationLine
+from memory.store.attachments import Attached
+from memory.text.language import language_of
 
 #: Messages shown of a conversation at once, and conversations in the list.
 _LINES: Final = 80
@@ -51,7 +57,7 @@ async def chat(visit: Visit) -> web.StreamResponse:
     part = await _part(visit, visitor.place(_thread(name)))
     page = page_of(visit)
     talks, more = await _listed(visit, page)
-    return visit.html(
+    answer = visit.html(
         "chat.html",
         log=_shown(visit, name, part),
         seen=_hash(part.items),
@@ -64,7 +70,12 @@ async def chat(visit: Visit) -> web.StreamResponse:
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
         empty=not part.items,
         growing=any(item.growing for item in part.items),
+        most_files=MOST_FILES,
+        picture_bytes=PICTURE_BYTES,
     )
+    if visit.site.hears:
+        answer.headers["Permissions-Policy"] = LISTENS
+    return answer
 
 
 async def say(visit: Visit) -> web.StreamResponse:
@@ -107,6 +118,20 @@ async def file(visit: Visit) -> web.StreamResponse:
         raise Refused(404, "page.file_gone")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(data.name, safe='')}"}
     return web.Response(body=data.data, headers=headers, content_type="application/octet-stream")
+
+
+async def sent(visit: Visit) -> web.StreamResponse:
+    """Shows a file that the visitor sent: from history, or until it is there what the channel holds."""
+    visitor, ref = visit.visitor, visit.path["message"]
+    place, nth = visitor.place(_thread(visit.path["thread"])), visit.number(visit.path["nth"], "page.files.gone")
+    held = visitor.channel.sent(place, ref)[nth : nth + 1]
+    answer = shown(held[0].name, held[0].data) if held else None
+    if answer is None:
+        kept = await visitor.store.memory.browse.sent_one(visitor.context, place.session_key, ref, nth=nth)
+        answer = None if kept is None else shown(kept.name, kept.data or b"", kept.text if kept.state == "text" else "")
+    if answer is None:
+        raise Refused(404, "page.files.gone")
+    return answer
 
 
 async def log(visit: Visit) -> web.StreamResponse:
@@ -232,7 +257,8 @@ async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
     if way == "at" and (not up or up[-1].id != number):
         raise Refused(404, "page.past.gone")
     lines = [*up[-size:], *down[:size]]
-    items = [_item(line) for line in lines]
+    files = await browse.sent(context, [line.id for line in lines if line.mine])
+    items = [_item(line, files.get(line.id, ())) for line in lines]
     is_last = way != "before" and len(down) <= size
     since = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
     until = END if is_last or not lines else lines[-1].said_at
@@ -255,12 +281,13 @@ def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
     return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _item(line: ConversationLine) -> PageItem:
+def _item(line: ConversationLine, sent: Sequence[Attached] = ()) -> PageItem:
     if line.mine:
         key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
     else:
         key = answer_key(line.turn_id) if line.is_last and line.turn_id is not None else f"m{line.id}"
-    return PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine)
+    text = without_labels(line.text, sent)
+    return PageItem(key=key, at=line.said_at, text=text, markdown=not line.mine, mine=line.mine, sent=beside(sent))
 
 
 def _shown(visit: Visit, thread: str, part: _Part) -> str:
@@ -277,6 +304,7 @@ def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "", is_sought:
     return visit.text(
         "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
         thread=thread, clock=visit.texts.moment(item.at)[-5:], sought=is_sought,
+        lang=None if item.growing else language_of(item.text),
     )  # fmt: skip
 
 

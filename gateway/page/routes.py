@@ -10,6 +10,7 @@ from gateway.config.loading import Config
 from gateway.ops.health import Report
 from gateway.page import (
     admin_pages,
+    app_pages,
     chat_pages,
     command_forms,
     me_pages,
@@ -32,11 +33,15 @@ ROUTES: Final = (
     Route(method="POST", pattern="/in/name", handler=me_pages.name, open=True),
     Route(method="POST", pattern="/out", handler=me_pages.out),
     Route(method="POST", pattern="/agent", handler=me_pages.choose_agent),
+    Route(method="POST", pattern="/notify", handler=app_pages.notify),
+    Route(method="GET", pattern="/waiting", handler=app_pages.waiting),
+    Route(method="GET", pattern="/manifest.webmanifest", handler=app_pages.manifest, open=True),
     Route(method="GET", pattern="/chat", handler=chat_pages.chats),
     Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
     Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.log),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
+    Route(method="GET", pattern="/chat/{thread}/sent/{message}/{nth}", handler=chat_pages.sent),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say, takes_files=True),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),

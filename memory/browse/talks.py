@@ -5,12 +5,14 @@ Invariant: only private sessions of the scope's own people are read. Erased mess
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from memory.scope import Scope
 from memory.store import postings
+from memory.store.attachments import IS_QUOTED, Attached
 from memory.store.database import Parameter, Reader, Row, walled
 
 
@@ -50,6 +52,14 @@ class ConversationHit:
     platform_ref: str | None
     session_key: str
     opening: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroughtFile:
+    """A file as it came with a message, without its bytes; `is_kept` tells whether these are still there."""
+
+    file: Attached
+    is_kept: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +200,49 @@ def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine
         f" and {within.sql} order by m.id",
         (turn_id, scope.speakers, scope.agent_id, *within.parameters),
         _line,
+    )
+
+
+@walled
+def sent(reader: Reader, scope: Scope, message_ids: Sequence[int]) -> dict[int, list[BroughtFile]]:
+    """Returns what came with the person's own messages among these ids, in order."""
+    within, files = scope.owned("m"), defaultdict(list)
+    for row in reader.all(
+        # Labels need no more of a text than its beginning.
+        "select a.message_id, a.kind, a.name, a.media_type, a.size, a.state, a.why, substr(a.text, 1, 100) as text,"
+        " a.data is not null as is_kept from messages m join attachments a on a.message_id = m.id"
+        f" where m.id in (select value from json_each(?)) and m.role = 'user' and m.session_id in {_THEIRS}"
+        f" and {within.sql} and not a.{IS_QUOTED} order by a.id",
+        (message_ids, scope.speakers, scope.agent_id, *within.parameters),
+    ):
+        fields = dict(row)
+        message_id, is_kept = fields.pop("message_id"), bool(fields.pop("is_kept"))
+        files[message_id].append(BroughtFile(file=Attached(**fields), is_kept=is_kept))
+    return files
+
+
+@walled
+def sent_one(reader: Reader, scope: Scope, session_key: str, platform_ref: str, *, nth: int) -> Attached | None:
+    """Returns a file with its bytes or its text, by the message it came with and its place there from 0."""
+    within = scope.owned("m")
+    return reader.first(
+        "select a.kind, a.name, a.media_type, a.size, a.state, a.why, a.text, a.data from messages m"
+        " join sessions k on k.id = m.session_id join attachments a on a.message_id = m.id"
+        f" where k.key = ? and m.platform_ref = ? and m.role = 'user' and k.id in {_THEIRS} and {_SEEN}"
+        f" and {within.sql} and not a.{IS_QUOTED} order by a.id limit 1 offset ?",
+        (session_key, platform_ref, scope.speakers, scope.agent_id, *within.parameters, nth),
+        lambda row: Attached(**dict(row)),
+    )
+
+
+@walled
+def waiting(reader: Reader, scope: Scope, *, platform: str) -> int:
+    """Returns how many messages wait in these people's private chats on a platform until one is opened."""
+    return reader.number(
+        "select count(*) from sessions s join chats c on c.id = s.chat_id join outbox o on o.session_key = s.key"
+        f" where s.id in {_THEIRS} and c.platform = ? and o.state in ('pending', 'sending', 'unknown')"
+        " and o.kind = 'message'",
+        (scope.speakers, scope.agent_id, platform),
     )
 
 

@@ -4,7 +4,6 @@
 const log = document.getElementById("log");
 const form = document.getElementById("say");
 const field = document.getElementById("text");
-const files = form.querySelector("input[type=file]");
 const state = document.getElementById("state");
 const stop = document.getElementById("stop");
 const { thread: own, of, who } = log.dataset;
@@ -91,6 +90,7 @@ function showItem({ key, html }) {
   else if (old) old.replaceWith(made);
   else log.append(made);
   shown();
+  document.dispatchEvent(new CustomEvent("came", { detail: document.getElementById(key) }));
 }
 
 const STATES = {
@@ -391,14 +391,14 @@ function fail({ item }, reason) {
   item.querySelector(".reason").textContent = reason;
 }
 
-function waiting(word, text, names, data) {
+function waiting(word, text, sent, data) {
   data.set("once", word);
   const item = document.createElement("article");
   item.className = "item mine unsent";
   item.append(...document.getElementById("sending").cloneNode(true).childNodes);
-  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data, lasts: !names.length && kept.put(word, text) };
+  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data, lasts: !sent.length && kept.put(word, text) };
   item.id = message.key;
-  item.querySelector(".words").textContent = [text, ...names].filter(Boolean).join("\n");
+  item.querySelector(".words").append(text, ...(sent.length ? [preview(sent)] : []));
   item.querySelector(".again").addEventListener("click", () => deliver(message));
   item.querySelector(".drop").addEventListener("click", () => { taken(message.key); item.remove(); field.focus(); });
   unsent.set(message.key, message);
@@ -415,13 +415,12 @@ form.addEventListener("submit", (event) => {
     return;
   }
   const text = field.value;
-  if (!text.trim() && !files.files.length) return;
+  if (!text.trim() && !chosen.length) return;
   if (isPast()) { log.replaceChildren(); catchUp(); }
-  const message = waiting(once(), text.trim(), [...files.files].map((file) => `[${file.name}]`), new FormData(form));
+  const message = waiting(once(), text.trim(), [...chosen], new FormData(form));
   field.value = "";
   sessionStorage.removeItem(draft);
-  files.value = "";
-  named();
+  choose([]);
   state.textContent = "";
   pinned = true;
   bottom();
@@ -463,10 +462,6 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing && !stop.hidden) form.requestSubmit(stop);
 });
 
-function named() {
-  document.getElementById("files").textContent = [...files.files].map((file) => file.name).join(", ");
-}
-files.addEventListener("change", named);
 log.addEventListener("scroll", () => {
   pinned = !isPast() && log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 });
