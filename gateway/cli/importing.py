@@ -113,7 +113,15 @@ def owner_of(
         platform, reference, thread = _parts(config, chat, "--chat", "telegram:-1001234567890")
         if platform == "telegram" and not re.fullmatch(r"-\d{1,19}", reference):
             raise Unusable(f"--chat {chat}: Telegram groups have negative ids. Write it like telegram:-1001234567890.")
-        return Owner(kind="group", agent=name, platform=platform, reference=reference, thread=thread or None)
+        own_threads = config.agents[name].memory.threads == "own"
+        return Owner(
+            kind="group",
+            agent=name,
+            platform=platform,
+            reference=reference,
+            thread=thread or None,
+            own_threads=own_threads,
+        )
     return None
 
 

@@ -25,8 +25,7 @@ from gateway.page.sent_files import beside, shown, without_labels
 from gateway.page.site import LISTENS, Refused, Visit
 from gateway.page.visitors import FIRST
 from gateway.reading.attachments import PICTURE_BYTES
-from memory.browse.talks import END, Conversation, ConversationLine
-from memory.store.attachments import Attached
+from memory.browse.talks import END, BroughtFile, Conversation, ConversationLine
 from memory.text.language import language_of
 
 #: Messages shown of a conversation at once, and conversations in the list.
@@ -281,7 +280,7 @@ def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
     return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _item(line: ConversationLine, sent: Sequence[Attached] = ()) -> PageItem:
+def _item(line: ConversationLine, sent: Sequence[BroughtFile] = ()) -> PageItem:
     if line.mine:
         key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
     else:

@@ -68,7 +68,7 @@ class Identities:
         if session.agent_id != agent_id:
             session = chats.reassign(tx, session, agent_id)
         if not session.private:
-            chats.keep_threads(tx, session, own=where.own_threads)
+            chats.keep_threads(tx, session.chat_id, session.thread, own=where.own_threads)
         return self._context(tx, session, speaker)
 
     @in_read

@@ -77,11 +77,11 @@ def session(tx: Transaction, *, key: str, chat_id: int, thread: str | None, agen
     return made
 
 
-def keep_threads(tx: Transaction, session: Session, *, own: bool) -> None:
-    """Sets whether threads of a session's group keep their own memory; earlier memories stay where they are."""
-    tx.run("update chats set threads_own = ?1 where id = ?2 and threads_own <> ?1", (int(own), session.chat_id))
+def keep_threads(tx: Transaction, chat_id: int, thread: str | None, *, own: bool) -> None:
+    """Sets whether threads of a group keep their own memory; earlier memories stay where they are."""
+    tx.run("update chats set threads_own = ?1 where id = ?2 and threads_own <> ?1", (int(own), chat_id))
     if own:
-        scopes.own_thread(tx, session.chat_id, session.thread)
+        scopes.own_thread(tx, chat_id, thread)
 
 
 def present(tx: Transaction, *, platform: str, channel: str, reference: str, left_at: int | None) -> list[str]:

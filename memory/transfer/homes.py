@@ -24,7 +24,10 @@ class OptedOut(MemoryFault):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The intended owner of an import in the platform's terms: a person by user id, a group by chat id, or an agent."""
+    """The intended owner of an import in the platform's terms: a person by user id, a group by chat id, or an agent.
+
+    With `own_threads`, each thread of the group keeps the memories of it to itself.
+    """
 
     kind: Ownership
     agent: str
@@ -32,6 +35,7 @@ class Owner:
     reference: str = ""
     thread: str | None = None
     name: str = ""
+    own_threads: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,8 @@ def resolve(tx: Transaction, owner: Owner, *, agents: Mapping[str, int], timezon
         chat_id = chats.chat(
             tx, platform=owner.platform, reference=owner.reference, kind="group", title=owner.name, now=now
         )
+        if owner.own_threads:  # the group may not have spoken yet
+            chats.keep_threads(tx, chat_id, owner.thread, own=True)
         scopes.own_thread(tx, chat_id, owner.thread)
         if not chats.learns_in(tx, chat_id):
             raise OptedOut(f"{owner.name or owner.reference} has learning turned off, so nothing was imported.")

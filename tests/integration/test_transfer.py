@@ -141,6 +141,15 @@ async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: 
     assert {one.value for one in await profile_of(memory, ada)} == {"Porto"}
 
 
+async def test_what_is_brought_in_for_a_thread_of_its_own_stays_in_it(memory: Service) -> None:
+    """Also if the group has not spoken yet."""
+    await bring(memory, notes("- Deploys go out on Tuesdays\n"), replace(ROOM, thread="7", own_threads=True))
+    inside = await memory.identities.context(*group("room", "ada", thread="7", own_threads=True))
+    beside = await memory.identities.context(*group("room", "ada", thread="8", own_threads=True))
+    assert await values(memory, inside) == {"Deploys go out on Tuesdays"}
+    assert await values(memory, beside) == set()
+
+
 async def test_a_fuller_name_is_not_replaced_by_a_shorter_one(memory: Service) -> None:
     await bring(memory, notes("- **Name:** Ada Byron\n"))
     brought = await bring(memory, notes("- **Name:** Ada\n", at=NOON))

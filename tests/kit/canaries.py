@@ -392,7 +392,12 @@ class World:
         if spot.place == "private":
             return Owner(kind="person", agent=spot.agent, platform="console", reference=spot.person, name=spot.person)
         return Owner(
-            kind="group", agent=spot.agent, platform="console", reference=chat_of(spot), thread=thread_of(spot)
+            kind="group",
+            agent=spot.agent,
+            platform="console",
+            reference=chat_of(spot),
+            thread=thread_of(spot),
+            own_threads=chat_of(spot) in OWN_THREADS,
         )
 
     async def correct(self, canary: Canary, spot: Spot) -> None:
