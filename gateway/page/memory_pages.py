@@ -19,7 +19,7 @@ from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.why import judged, telling_parts
-from gateway.config.loading import FORMS, WEB_PREFIX
+from gateway.config.loading import WEB_PREFIX
 from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
 from gateway.wording.texts import part_of
@@ -189,10 +189,20 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
         elif hit.passage is not None and has_words:
             message = hit.passage.message
             words = phrases.quote(message, visitor.context, message.text[:300], language=language)
-            quotes.append((visit.texts.date(message.said_at), words, close))
+            quotes.append((visit.texts.date(message.said_at), words, close, message))
             ids.append(f"s_{message.id}")
     groups = [("", memories)] if memories else []
-    return {"groups": groups, "farther": farther, "quotes": quotes, "total": len(ids), "ids": ids}
+    addresses = await addresses_of(visit, [message for *_, message in quotes])
+    said = [(when, words, close, addresses.get(message.id, "")) for when, words, close, message in quotes]
+    return {"groups": groups, "farther": farther, "quotes": said, "total": len(ids), "ids": ids}
+
+
+async def addresses_of(visit: Visit, messages: list[Message]) -> dict[int, str]:
+    """Returns where the messages of the visitor's private conversations are shown, by their ids."""
+    visitor = visit.visitor
+    keys = await visitor.store.memory.browse.keys_of(visitor.context, [one.id for one in messages])
+    refs = {one.id: one.platform_ref for one in messages}
+    return {number: visit.visitors.address_of(visitor, key, number, refs[number]) for number, key in keys.items()}
 
 
 def _grouped(
@@ -279,8 +289,9 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
         "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
-        "address": visit.visitors.address_of(place, source.platform_ref),
-        "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
+        "address": ""
+        if source.text is None
+        else visit.visitors.address_of(visitor, source.session_key, source.message_id, source.platform_ref),
     }
 
 
@@ -312,10 +323,13 @@ async def why(visit: Visit) -> Response:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
     answer = " ".join(one.text for one in said if not one.mine).casefold()
+    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
     groups = []
     for place, heading in _FOUND:
         entries = [
-            _entry(visit, found, entry, named, answer) for entry, named in found.entries if entry.placed == place
+            _entry(visit, found, entry, named, answer, addresses)
+            for entry, named in found.entries
+            if entry.placed == place
         ]
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
@@ -332,11 +346,23 @@ async def why(visit: Visit) -> Response:
 
 
 def _entry(
-    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+    visit: Visit,
+    found: Why,
+    entry: RecalledEntry,
+    named: Memory | Message | None,
+    answer: str,
+    addresses: dict[int, str],
 ) -> dict[str, Any]:
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
-    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
+    shown: dict[str, Any] = {
+        "score": entry.score,
+        "parts": parts,
+        "memory": None,
+        "quote": "",
+        "now": None,
+        "address": "",
+    }
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
@@ -348,6 +374,7 @@ def _entry(
         shown["quote"] = texts("why.forgotten")
     else:
         shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+        shown["address"] = addresses.get(named.id, "")
     return shown
 
 
