@@ -118,11 +118,12 @@ async def entities(visit: Visit) -> Response:
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     known = await browse.entities(visitor.context)
     drawn = known[:_DRAWN]
-    read = {memory_id for one in drawn for memory_id in one.memory_ids[:_LINKED]}
+    read = {memory_id for item in drawn for memory_id in item.memory_ids[:_LINKED]}
     lines = related(visit, drawn, await browse.some(visitor.context, sorted(read)))
     held = {each for line in lines for each in (line.subject, line.object)}
-    dots = {dot.id: dot for dot in placed([one for one in drawn if min(one.ids) in held], lines)}
-    types = [(kind, [one for one in known if one.type == kind]) for kind in dict.fromkeys(one.type for one in known)]
+    dots = {dot.id: dot for dot in placed([item for item in drawn if min(item.ids) in held], lines)}
+    kinds = dict.fromkeys(item.type for item in known)
+    types = [(kind, [item for item in known if item.type == kind]) for kind in kinds]
     return visit.html(
         "entities.html",
         dots=list(dots.values()),
@@ -137,7 +138,7 @@ async def entities(visit: Visit) -> Response:
 async def entity(visit: Visit) -> Response:
     visitor, number = visit.visitor, visit.path["id"]
     known = await visitor.store.memory.browse.entities(visitor.context)
-    named = next((one for one in known if number in map(str, one.ids)), None)
+    named = next((item for item in known if number in map(str, item.ids)), None)
     if named is None:
         raise Refused(404, "page.no_entity")
     memories = await visitor.store.memory.browse.some(visitor.context, named.memory_ids[:_NAMED])
@@ -160,23 +161,23 @@ def related(visit: Visit, known: list[Entity], memories: list[Memory]) -> list[L
 
     A name that none of them relates is related to the visitor, who told of it.
     """
-    by_form = {normal_form(form): one for one in known for form in (one.name, *one.aliases)}
+    by_form = {normal_form(form): item for item in known for form in (item.name, *item.aliases)}
     naming: dict[int, list[Entity]] = {}
-    for one in known:
-        for memory_id in one.memory_ids:
-            naming.setdefault(memory_id, []).append(one)
+    for item in known:
+        for memory_id in item.memory_ids:
+            naming.setdefault(memory_id, []).append(item)
     lines: dict[tuple[int, int, str], Line] = {}
     told_of: dict[int, None] = {}
     for memory in sorted((each for each in memories if each.live), key=lambda each: each.id):
         subject = by_form.get(normal_form(memory.subject or _other(visit, memory)))
         begin = _YOU if subject is None else min(subject.ids)
         named = sorted(
-            (one for one in naming.get(memory.id, ()) if one is not subject),
-            key=lambda one: (memory.value.find(one.name), min(one.ids)),
+            (item for item in naming.get(memory.id, ()) if item is not subject),
+            key=lambda item: (memory.value.find(item.name), min(item.ids)),
         )[:_OBJECTS]
-        told_of |= dict.fromkeys(min(one.ids) for one in named)
+        told_of |= dict.fromkeys(min(item.ids) for item in named)
         if relation := _relation(visit, memory):
-            found = [Line(subject=begin, words=relation, object=min(one.ids)) for one in named]
+            found = [Line(subject=begin, words=relation, object=min(item.ids)) for item in named]
         else:
             found = _chained(memory.value, begin, named)
         for line in found:
@@ -201,13 +202,13 @@ def _relation(visit: Visit, memory: Memory) -> str:
 def _chained(text: str, subject: int, named: list[Entity]) -> list[Line]:
     """Returns lines from name to name with the words that stand between them; long ones say nothing in a picture."""
     lines, at = [], 0
-    for one in named:
-        place = text.find(one.name, at)
+    for item in named:
+        place = text.find(item.name, at)
         words = _POSSESSIVE.sub("", text[at:place]).strip(" ,;:") if place >= 0 else ""
         words = words if len(words) <= _WORDS and not _ENDED.search(words) else ""
         if words or subject != _YOU:
-            lines.append(Line(subject=subject, words=words, object=min(one.ids)))
-        subject, at = min(one.ids), max(place, at) + len(one.name)
+            lines.append(Line(subject=subject, words=words, object=min(item.ids)))
+        subject, at = min(item.ids), max(place, at) + len(item.name)
     return lines
 
 
@@ -224,12 +225,12 @@ def placed(known: list[Entity], lines: list[Line]) -> list[Dot]:
     for line in lines:
         for each in (line.subject, line.object):
             first.setdefault(each, line)
-    most, free, taken = max((one.mentions for one in known), default=1), list(range(len(spots))), dict[int, int]()
+    most, free, taken = max((item.mentions for item in known), default=1), list(range(len(spots))), dict[int, int]()
     dots = []
-    for one in sorted(known, key=lambda each: min(each.ids)):
-        number, line = min(one.ids), first[min(one.ids)]
+    for item in sorted(known, key=lambda each: min(each.ids)):
+        number, line = min(item.ids), first[min(item.ids)]
         other = line.object if line.subject == number else line.subject
-        digest = int.from_bytes(hashlib.sha256(f"{one.type} {one.name}".encode()).digest()[:4])
+        digest = int.from_bytes(hashlib.sha256(f"{item.type} {item.name}".encode()).digest()[:4])
         turn = spots[taken[other]][1] if other in taken else 2 * math.pi * digest / 2**32
         ring = 0 if other == _YOU and line.words else 1
         spot = min(free, key=lambda each: (spots[each][0] != ring, round(1 - math.cos(spots[each][1] - turn), 6), each))
@@ -238,7 +239,7 @@ def placed(known: list[Entity], lines: list[Line]) -> list[Dot]:
         share = _RINGS[spots[spot][0]][1]
         dots.append(
             Dot(
-                id=number, name=one.name, type=one.type, size=7 + 9 * math.sqrt(one.mentions / most),
+                id=number, name=item.name, type=item.type, size=7 + 9 * math.sqrt(item.mentions / most),
                 x=round(_WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(spots[spot][1]), 1),
                 y=round(_HEIGHT / 2 + share * (_HEIGHT / 2 - 40) * math.sin(spots[spot][1]), 1),
             )
@@ -263,7 +264,7 @@ def _drawn(lines: list[Line], dots: dict[int, Dot]) -> list[tuple[float, float, 
 
 def _triples(visit: Visit, known: list[Entity], lines: list[Line]) -> list[tuple[int, str, str, int, str]]:
     """Returns lines in words: the subject with its id, how it is related, and to whom."""
-    names = {min(one.ids): one.name for one in known} | {_YOU: visit.texts("page.you")}
+    names = {min(item.ids): item.name for item in known} | {_YOU: visit.texts("page.you")}
     together = visit.texts("page.entities.together")
     rows = [
         (line.subject, names[line.subject], line.words or together, line.object, names[line.object]) for line in lines

@@ -29,6 +29,8 @@ from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
 #: Parts of the list that are neither a kind nor a name: written since the last visit, pinned, less than half as strong.
 State: TypeAlias = Literal["new", "pinned", "fading"]
+#: Later than any moment, in milliseconds.
+_NEVER: Final = 2**62
 #: The kinds of each tier, in the order in which they are listed.
 TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
     1: ("profile", "directive"),
@@ -100,6 +102,20 @@ class Parts:
 
 
 @walled
+def _counts(
+    reader: Reader, scope: Scope, kinds: Sequence[Kind], *, category: str = "", only: Collection[int] | None = None
+) -> dict[tuple[Kind, str], int]:
+    within = scope.predicate("m", by_id=only is not None)
+    among = "? is null" if only is None else "m.id in (select value from json_each(?))"
+    rows = reader.all(
+        "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
+        f" and ? in ('', m.category) and {among} and {LIVE} and {within.sql} group by m.kind, m.category",
+        (kinds, category, only, *within.parameters),
+    )
+    return {(row["kind"], row["category"]): int(row["n"]) for row in rows}
+
+
+@walled
 def _shelf(
     reader: Reader,
     scope: Scope,
@@ -118,12 +134,7 @@ def _shelf(
     within = scope.predicate("m", by_id=only is not None)
     among = "? is null" if only is None else "m.id in (select value from json_each(?))"
     of_these: tuple[Parameter, ...] = (kinds, category, only, *within.parameters)
-    rows = reader.all(
-        "select m.kind, m.category, count(*) as n from memories m where m.kind in (select value from json_each(?))"
-        f" and ? in ('', m.category) and {among} and {LIVE} and {within.sql} group by m.kind, m.category",
-        of_these,
-    )
-    counts = {(row["kind"], row["category"]): int(row["n"]) for row in rows}
+    counts = _counts(reader, scope, kinds, category=category, only=only)
     pages = max(1, -(-sum(counts.values()) // limit))
     first = (min(max(page, 1), pages) - 1) * limit
     found = reader.ids(
@@ -136,28 +147,33 @@ def _shelf(
 
 
 @walled
-def _marked(reader: Reader, scope: Scope, *, since: int | None) -> list[int]:
-    """Returns the live rows written after `since` (milliseconds UTC); those that are pinned if it is None."""
-    within = scope.predicate("m")
-    return reader.ids(
-        "select m.id from memories m where m.kind in (select value from json_each(?))"
-        f" and {'m.pinned = ?' if since is None else 'm.created_at > ?'} and {LIVE} and {within.sql}",
-        (LISTED, 1 if since is None else since, *within.parameters),
+def _marked(reader: Reader, scope: Scope, *, since: int | None) -> dict[State, list[int]]:
+    """Returns the live rows that are pinned, and those written after `since` (milliseconds UTC)."""
+    within, after = scope.predicate("m"), _NEVER if since is None else since
+    rows = reader.all(
+        "select m.id, m.pinned, m.created_at from memories m where m.kind in (select value from json_each(?))"
+        f" and (m.pinned = 1 or m.created_at > ?) and {LIVE} and {within.sql}",
+        (LISTED, after, *within.parameters),
     )
+    new = [row["id"] for row in rows if row["created_at"] > after]
+    return {"new": new, "pinned": [row["id"] for row in rows if row["pinned"]]}
 
 
 @walled
-def _named(reader: Reader, scope: Scope, kind: entities.Type, *, limit: int = 30) -> list[tuple[str, int]]:
-    """Returns the names of a type with the number of memories that name each, the most first."""
+def _named(reader: Reader, scope: Scope, *, limit: int = 30) -> dict[str, list[tuple[str, int]]]:
+    """Returns the people and places that memories name, with the number of memories of each, the most first."""
     within, owned = scope.predicate("m"), scope.owned("e")
     rows = reader.all(
-        "select min(e.name) as name, count(distinct m.id) as n from entities e"
+        "select e.type, min(e.name) as name, count(*) as n from entities e"
         " join memory_entities l on l.entity_id = e.id join memories m on m.id = l.memory_id"
-        f" where e.type = ? and {LIVE} and {within.sql} and {owned.sql}"
-        " group by e.norm order by n desc, e.norm limit ?",
-        (kind, *within.parameters, *owned.parameters, limit),
+        f" where e.type in ('person', 'location') and {LIVE} and {within.sql} and {owned.sql}"
+        " group by e.type, e.norm order by n desc, e.norm",
+        (*within.parameters, *owned.parameters),
     )
-    return [(row["name"], row["n"]) for row in rows]
+    named: dict[str, list[tuple[str, int]]] = {"person": [], "location": []}
+    for row in rows:
+        named[row["type"]].append((row["name"], row["n"]))
+    return {kind: names[:limit] for kind, names in named.items()}
 
 
 @walled
@@ -330,13 +346,12 @@ class Browse:
     def parts(self, reader: Reader, context: Context, *, since: int | None) -> Parts:
         """Returns the parts of what holds now; what is new is what was written after `since` (milliseconds UTC)."""
         scope = confined(reader, context).scope
-        new = [] if since is None else _marked(reader, scope, since=since)
-        weak = fading.fading(reader, scope, now=self._now())
-        states: dict[State, list[int]] = {"new": new, "pinned": _marked(reader, scope, since=None), "fading": weak}
+        named, states = _named(reader, scope), _marked(reader, scope, since=since)
+        states["fading"] = fading.fading(reader, scope, now=self._now())
         return Parts(
-            counts=_shelf(reader, scope, LISTED, category="", limit=1, page=1).counts,
-            people=_named(reader, scope, "person"),
-            places=_named(reader, scope, "location"),
+            counts=_counts(reader, scope, LISTED),
+            people=named["person"],
+            places=named["location"],
             tags=_tags(reader, scope),
             states={name: frozenset(ids) for name, ids in states.items()},
         )
