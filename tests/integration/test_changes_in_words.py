@@ -133,7 +133,7 @@ async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: 
         ("My favourite colour is blue", "no", "what's my favourite colour?", "Your favourite"),
         ("Ich bin Vegetarier", "nein, doch nicht, ich esse Fleisch", "Bin ich Vegetarier?", "Ja"),
         ("Je suis végétarien", "en fait non, je mange de la viande", "est-ce que je suis végétarien ?", "Oui"),
-        ("Mi color favorito es el azul", "no, el de la hierba", "¿cuál es mi color favorito?", "Tu favorito"),
+        ("Mi color favorito es el azul", "no, el de la hierba", "¿cuál es mi color favorito?", "Tu color favorito"),
         ("我吃素", "其实不是，我吃肉", "我吃素吗？", "是的"),
         ("私はベジタリアンです", "いや、やっぱり肉も食べます", "私はベジタリアンですか？", "はい"),
     ],
@@ -264,4 +264,22 @@ async def test_what_can_not_be_moved_is_asked_about_in_every_language(moved: str
     async with talk() as person:
         (asked, *_) = (await person.say(moved))[0].splitlines()
         assert await person.held() == ()
-        assert any(word in asked for word in ("welchen Plan", "quel projet", "qué plan", "哪个计划", "どの予定"))
+        assert any(word in asked for word in ("welchen Plan", "quel rendez-vous", "qué plan", "哪个计划", "どの予定"))
+
+
+async def test_what_is_liked_is_said_with_its_article() -> None:
+    """Nobody says "tu aimes thé", nor works "at garden centre"; and thé is a word to find it by, which "the" is not."""
+    async with talk() as person:
+        (noted, *_) = await person.say("J'aime le thé et la natation")
+        assert "tu aimes le thé ; tu aimes la natation" in noted
+        await person.say("je n'aime plus le thé")
+        assert await person.held() == ("likes: la natation",)
+        (noted,) = await person.say("I work at a garden centre and I love the sea")
+        assert "you work at a garden centre; you like the sea" in noted
+        assert (await person.say("do I like the sea?"))[0].startswith("Yes: you like the sea")
+
+
+async def test_a_question_for_a_thing_is_not_answered_with_yes() -> None:
+    async with talk() as person:
+        await person.say("好きな色は青です")
+        assert not (await person.say("好きな色は何？"))[0].startswith("はい")

@@ -49,6 +49,8 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
 _CLOSED: Final = frozenset({"diet", "condition", "speaks", "goal", "birthday", "height", "timezone"})
+#: Keys whose phrases go on with an article, which is no part of other values: "you work at a garden centre".
+_ARTICLED: Final = frozenset({"likes", "dislikes", "employer"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
 #: Keys of those of whom the next clause may speak.
@@ -123,6 +125,7 @@ class _Grammar:
     refused: Mapping[str, re.Pattern[str]]
     several: re.Pattern[str]
     trim: re.Pattern[str]
+    article: re.Pattern[str]
     most: int
     plural: re.Pattern[str]
     relatives: Mapping[str, str]
@@ -365,6 +368,7 @@ def _facts(
     values = grammar.several.split(said) if template.many else [said]
     if len(values) > 1 and not _is_list(said, values, grammar):
         return []
+    articles = [_article(one, key, grammar) for one in values]
     values = [(one if key == "plan" else grammar.trim.sub("", one.strip())).strip(" '\"“”.,") for one in values]
     facts = [Stated(key, value) for value in values]
     if "animal" in groups:
@@ -372,13 +376,21 @@ def _facts(
         facts = [Stated(key, f"{animal} {value}" if value else animal) for value in values]
     if "d" in groups:
         day = written("d")
+        articles = [""]
         facts = [Stated(key, f"{said} {day if day.endswith('day') and ' ' not in day else day[:1].lower() + day[1:]}")]
     for name, other in _BESIDE.items():
         if name in groups:
             facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
+            articles.append(_article(written(name), other, grammar))
     called = "called" in groups
     whole = all(_is_plain(fact, kind if fact.key == key else fact.key, grammar, today, called=called) for fact in facts)
-    return facts if whole else []
+    with_articles = [Stated(fact.key, words + fact.value) for fact, words in zip(facts, articles, strict=True)]
+    return with_articles if whole else []
+
+
+def _article(words: str, key: str, grammar: _Grammar) -> str:
+    match = grammar.article.match(words.strip()) if key in _ARTICLED else None
+    return match[0] if match else ""
 
 
 def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
