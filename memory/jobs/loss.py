@@ -248,8 +248,7 @@ def says(statement: Statement, fact: Statement, *, denied: frozenset[str] = froz
 
 
 def _exchanges(whole: str, part: str) -> bool:
-    """Returns whether a text sets numbers or names of another in each other's place: the doses of two hours, who taught
-    whom."""
+    """Returns whether a text sets numbers or names of another in each other's place: two doses, who taught whom."""
     flat = [surface(text) for text in (whole, part)]
     items = _union(one.numbers | one.names | {one.subject} for one in flat) - {""}
     held, told = ([_clause(clause, items) for clause in _clauses(text)] for text in (whole, part))
@@ -259,8 +258,9 @@ def _exchanges(whole: str, part: str) -> bool:
             if len(shared) > 1 and shared != [item for item in own_there if item in shared]:
                 return True
         for item in own:
-            here = max((len(words & those) for there, those in held if item in there), default=0)
-            if any(len(words & those) > here for there, those in held if there and item not in there):
+            beside = words - {item}
+            here = max((len(beside & those) for there, those in held if item in there), default=0)
+            if any(len(beside & those) > here for there, those in held if there and item not in there):
                 return True
     return False
 
@@ -272,9 +272,9 @@ def _clauses(text: str) -> list[str]:
 
 
 def _clause(text: str, items: frozenset[str]) -> tuple[list[str], frozenset[str]]:
-    """Returns the numbers and names of a clause in their order, and its other words."""
+    """Returns the numbers and names of a clause in their order, and all its words."""
     own = [word for word in surface(text).order if word in items]
-    return own, frozenset(tokens(text)) - stop_tokens() - {*own}
+    return own, frozenset(tokens(text)) - stop_tokens() | {*own}
 
 
 def invents(statement: Statement, facts: Sequence[Statement], *, about: str = "") -> bool:

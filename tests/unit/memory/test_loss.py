@@ -58,6 +58,7 @@ LOST = [
     ("40 mg in the morning, 20 at night", "20 mg in the morning, 40 at night", "doses exchanged"),
     ("早上40毫克，晚上20毫克", "早上20毫克，晚上40毫克", "doses exchanged"),
     ("Ada taught Ben", "Ben taught Ada", "who did it"),
+    ("Ada is 30 and Ben is 40", "Ada is 40 and Ben is 30", "ages exchanged"),
     ("runs 10 km on Mondays and 5 km on Fridays", "runs 5 km on Mondays and 10 km on Fridays", "numbers exchanged"),
     ("used to smoke", "smokes, drinks beer at weekends", "over"),
     ("以前抽烟", "抽烟，周末喝啤酒", "over"),
