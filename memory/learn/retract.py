@@ -35,6 +35,8 @@ _MOST: Final = 2_000
 #: The milliseconds after a statement, and the messages, within which words about "it" are about this statement.
 _LATELY: Final = 3_600_000
 _BEFORE: Final = 2
+#: The messages before one about a plan that moves, of which one may have told it.
+_ABOUT_IT: Final = 4
 #: The most messages before one that are looked at for the beginning of a game.
 _IN_PLAY: Final = 6
 #: The most messages in which the corrected words are looked for.
@@ -123,12 +125,21 @@ def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_e
         found = _put_right(back, over[0], told, message, scope, timezone)
         # A plan whose new time can't be read stays as it is.
         over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
+    doubted: list[Memory] = []
+    if back.contradicts and not over:
+        doubted = _contradicted(live, told[:1], message, found)
+    elif back.moved and not (moves or found or over) and names_time(message.text):
+        doubted = _plan_told_lately(live, told, message)
     return Revision(
-        proposals=tuple(found),
-        ended=tuple(over),
-        doubted=tuple(_contradicted(live, told[:1], message, found) if back.contradicts and not over else ()),
-        unplaced=moves and not (found or over),
+        proposals=tuple(found), ended=tuple(over), doubted=tuple(doubted), unplaced=moves and not (found or over)
     )
+
+
+def _plan_told_lately(live: Sequence[Memory], told: Sequence[Message], message: Message) -> list[Memory]:
+    """Returns the one plan of the last messages: a message that moves "it" may mean that."""
+    at = [one.said_at for one in told[:_ABOUT_IT] if message.said_at - one.said_at <= _LATELY]
+    plans = [memory for memory in live if memory.key == "plan" and memory.learned_at in at]
+    return plans if len(plans) == 1 else []
 
 
 def _contradicted(

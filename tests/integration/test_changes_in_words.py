@@ -283,3 +283,22 @@ async def test_a_question_for_a_thing_is_not_answered_with_yes() -> None:
     async with talk() as person:
         await person.say("好きな色は青です")
         assert not (await person.say("好きな色は何？"))[0].startswith("はい")
+
+
+@pytest.mark.parametrize(
+    ("plan", "asked", "moved"),
+    [
+        ("meeting with the bank tues 10am, mortgage stuff", "whats a fixed rate", "they just moved it to thurs 4pm"),
+        ("hab jetzt termin beim orthopäden am donnerstag 9 uhr", "was fragt man da so",
+         "verschoben auf den 17. dezember, super"),
+        ("周五下午三点半的高铁去武汉 G1022", "武汉热干面哪里好吃", "啊改签了 周六上午十点"),
+    ],
+)  # fmt: skip
+async def test_a_plan_that_may_have_moved_is_unsure(plan: str, asked: str, moved: str) -> None:
+    """Which plan moved is a guess; that the old time still holds would be one, too."""
+    async with talk() as person:
+        await person.say(plan)
+        (fact,) = await person.held()
+        await person.say(asked)
+        assert fact.partition(": ")[2] in "\n".join(await person.say(moved))
+        assert await person.held() == (fact,)
