@@ -250,9 +250,9 @@ def says(statement: Statement, fact: Statement, *, denied: frozenset[str] = froz
 def _exchanges(whole: str, part: str) -> bool:
     """Returns whether a text sets numbers or names of another in each other's place: two doses, who taught whom."""
     flat = [surface(text) for text in (whole, part)]
-    items = _union(one.numbers | one.names | {one.subject} for one in flat) - {""}
-    held, told = ([_clause(clause, items) for clause in _clauses(text)] for text in (whole, part))
-    for own, words in told:
+    items = _union(text.numbers | text.names | {text.subject} for text in flat) - {""}
+    held, parts = ([_clause(clause, items) for clause in _clauses(text)] for text in (whole, part))
+    for own, words in parts:
         for own_there, _ in held:
             shared = [item for item in own if item in own_there]
             if len(shared) > 1 and shared != [item for item in own_there if item in shared]:

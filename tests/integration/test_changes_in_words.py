@@ -302,3 +302,40 @@ async def test_a_plan_that_may_have_moved_is_unsure(plan: str, asked: str, moved
         await person.say(asked)
         assert fact.partition(": ")[2] in "\n".join(await person.say(moved))
         assert await person.held() == (fact,)
+
+
+@pytest.mark.parametrize(
+    ("task", "wish", "lasting"),
+    [
+        ("can u write me a cover letter for a barista job", "and dont put any emoji in it", "no emojis from now on"),
+        ("hazme un cv", "no lo hagas tan largo", "a partir de ahora responde en dos frases"),
+        ("自己紹介文つくって", "もっとカジュアルに", "これからはもっとカジュアルに話して"),
+    ],
+)
+async def test_a_wish_for_a_text_that_was_asked_for_is_no_standing_one(task: str, wish: str, lasting: str) -> None:
+    async with talk() as person:
+        await person.say(task)
+        await person.say(wish)
+        assert await person.held() == ()
+        await person.say(lasting)
+        assert len(await person.held()) == 1
+
+
+async def test_a_plan_that_is_called_off_with_a_reason_is_over() -> None:
+    async with talk() as person:
+        await person.say("moving to Valencia on 1 march")
+        assert await person.held()
+        await person.say("actually scrap that, landlord pulled out, not moving anymore")
+        assert not await person.is_asked() and await person.held() == ()
+        await person.say("I live in Bath")
+        await person.say("scrap that, forget everything about Bath")
+        assert await person.is_asked()
+
+
+async def test_what_is_shouted_is_no_taste() -> None:
+    """It is said of a train that is late."""
+    async with talk() as person:
+        await person.say("ich LIEBE die deutsche bahn")
+        assert await person.held() == ()
+        await person.say("ich liebe ABBA")
+        assert await person.held() == ("likes: ABBA",)

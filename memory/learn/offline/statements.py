@@ -59,6 +59,7 @@ _KIN: Final = RELATIONS | {"pet"}
 _BESIDE: Final = {"e": "employer", "s": "studies", "t": "hometown", "h": "home", "x": "dislikes"}
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"called", "boundary"})
+_SHOUT: Final = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{4,}\b")
 #: What people don't laugh about if it is true of them.
 _EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
@@ -174,9 +175,12 @@ def statements(sentence: str, code: Language, today: date, speaker: CarriedSubje
         speaker.carried = False
         return []
     laughs = grammar.laughs.search(text) is not None
+    shouts = _SHOUT.search(text)
     facts = [fact for one in _turned(text, grammar, today, speaker, asked=asked) for fact in one.facts]
     unsure = grammar.unsure.search(text) is not None
     facts = [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
+    if shouts is not None and not text.isupper():  # "I LOVE the railway" is said of a train that is late
+        facts = [fact for fact in facts if fact.key != "likes" or shouts[0] in fact.value]
     if grammar.turn.search(_plain(text, grammar)) is None and not any(fact.key == "plan" for fact in facts):
         planned = appointment(sentence, code=code, today=today)
         facts += [Stated("plan", planned)] if planned else []
