@@ -131,8 +131,10 @@ def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_e
     doubted: list[Memory] = []
     if back.contradicts and not over:
         doubted = _contradicted(live, earlier[:1], message, found)
-    elif back.moved and not (moves or found or over) and names_time(message.text):
-        doubted = _plan_told_lately(live, earlier, message)
+    elif back.moved and not (moves or found or over):
+        plans = [memory for memory in live if memory.key == "plan"]
+        doubted = [plan for plan in plans if _is_about(message.text, plan, (), scope, timezone)][:1]
+        doubted = doubted or (_plan_told_lately(plans, earlier, message) if names_time(message.text) else [])
     return Revision(
         proposals=tuple(found), ended=tuple(over), doubted=tuple(doubted), unplaced=moves and not (found or over)
     )
@@ -151,11 +153,11 @@ def _facts(reader: Reader, message: Message, scope: Scope, timezone: str) -> lis
     return [proposal for proposal in found if not (work and proposal.draft.key == "instruction")]
 
 
-def _plan_told_lately(live: Sequence[Memory], earlier: Sequence[Message], message: Message) -> list[Memory]:
+def _plan_told_lately(plans: Sequence[Memory], earlier: Sequence[Message], message: Message) -> list[Memory]:
     """Returns the one plan of the last messages: a message that moves "it" may mean that."""
     at = [before.said_at for before in earlier[:_ABOUT_IT] if message.said_at - before.said_at <= _LATELY]
-    plans = [memory for memory in live if memory.key == "plan" and memory.learned_at in at]
-    return plans if len(plans) == 1 else []
+    lately = [plan for plan in plans if plan.learned_at in at]
+    return lately if len(lately) == 1 else []
 
 
 def _contradicted(

@@ -339,3 +339,18 @@ async def test_what_is_shouted_is_no_taste() -> None:
         assert await person.held() == ()
         await person.say("ich liebe ABBA")
         assert await person.held() == ("likes: ABBA",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        (["ok so exam on the 21st june, organic chem", "zero exams for him", "exam got moved to the 24th THANK GOD"], []),
+        (["tengo un perro que se llama Canelo", "perdon, CAMILO, el corrector"], ["perro CAMILO"]),
+        (["mein lehrer heißt mr. harding und riecht nach pfefferminz"], []),
+    ],
+)  # fmt: skip
+async def test_corrections_as_people_type_them(lines: list[str], held: list[str]) -> None:
+    async with talk() as person:
+        for line in lines:
+            await person.say(line)
+        assert [fact.partition(": ")[2] for fact in await person.held(sure=True)] == held

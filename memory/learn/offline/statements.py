@@ -53,6 +53,8 @@ _CLOSED: Final = frozenset({"diet", "condition", "speaks", "goal", "birthday", "
 _ARTICLED: Final = frozenset({"likes", "dislikes", "employer"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
+#: A title that a sentence ends with at its dot: "Mr. Harding".
+_TITLE: Final = re.compile(r"(?:mrs?|ms|dr|prof|herr|frau|hr|sra?|mme|mlle)\.?", re.IGNORECASE)
 #: Keys of those of whom the next clause may speak.
 _KIN: Final = RELATIONS | {"pet"}
 #: The keys of what a template states besides its own value, by the names of its groups.
@@ -413,7 +415,7 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
 
 def _is_plain(fact: Stated, kind: str, grammar: _Grammar, today: date, *, called: bool) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
-    if not fact.key or not _keepable(fact.value):
+    if not fact.key or not _keepable(fact.value) or _TITLE.fullmatch(fact.value):
         return False
     if fact.key == "age":
         return not fact.value.isdecimal() or 5 <= int(fact.value) <= 110
