@@ -96,10 +96,11 @@ class Talk:
         """Returns whether a question to the person is open."""
         return await self.memory.questions.at(_HERE, _ME) is not None
 
-    async def held(self) -> tuple[str, ...]:
-        """Returns the person's current memories."""
+    async def held(self, *, sure: bool = False) -> tuple[str, ...]:
+        """Returns the person's current memories, or those that are told as `sure`."""
         context = await self.memory.identities.context(_HERE, _ME)
-        return tuple(f"{one.key}: {one.value}" for one in await self.memory.browse.memories(context, limit=1_000))
+        rows = await self.memory.browse.memories(context, limit=1_000)
+        return tuple(f"{one.key}: {one.value}" for one in rows if not (sure and one.unsure))
 
 
 _ME = Who(platform="console", user_id="me", name="")

@@ -74,11 +74,11 @@ def meets(memory: str, entry: dict[str, Any]) -> bool:
 
 
 async def held(lines: list[str]) -> tuple[str, ...]:
-    """Returns the memories that are current after all lines, each as "key: value"."""
+    """Returns the memories that are current and sure after all lines, each as "key: value"."""
     async with talk(vectors=True) as person:
         for line in lines:
             await person.say(line)
-        return await person.held()
+        return await person.held(sure=True)
 
 
 async def measure(folder: Path, *, wrong: bool, missed: bool) -> dict[str, dict[str, float]]:

@@ -315,8 +315,8 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     best = _latest(best, quotes, speech)
     if len(best.words) > _QUOTATION:
         best = replace(best, words=_densest(best.words, question.words, speech, tokens))
-    told = _with_contradiction(best, quotes, speech)
-    return told._replace(text=speech.texts["near"].format(told=told.text))
+    quotation = _with_contradiction(best, quotes, speech)
+    return quotation._replace(text=speech.texts["near"].format(told=quotation.text))
 
 
 def _all(facts: Sequence[Remembered], speech: Speech) -> Told:

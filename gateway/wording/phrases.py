@@ -42,7 +42,9 @@ def _phrase(key: str, language: Language) -> tuple[str, str]:
     if phrase is None and key in RELATIONS:
         phrase = words["relation"].format(name=words["relations"].get(key, _spoken(key)), value=_VALUE)
     elif phrase is None and thing and thing != key:
-        phrase = words["favourite"].format(thing=words["things"].get(thing, _spoken(thing)), value=_VALUE)
+        named = words.get("favourites", {}).get(thing)
+        form = words["relation"] if named else words["favourite"]
+        phrase = form.format(name=named, thing=words.get("things", {}).get(thing, _spoken(thing)), value=_VALUE)
     head, _, tail = (phrase or f"{key}: {_VALUE}").partition(_VALUE)
     return head, tail
 

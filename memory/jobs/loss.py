@@ -2,8 +2,7 @@
 
 Invariants: pure and deterministic. It judges by the surface alone, so it prefers a merge not made to a memory lost.
 A statement that says a fact in words of its own counts as not saying it. If a fact counts as kept, none of its numbers,
-dates, names and negations is missing, and most of its other words stand there. Their order is not judged: merged facts
-are archived, and a merge can be undone.
+dates, names and negations is missing or in another's place, and most of its other words stand there.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ _ADDED: Final = 0.3
 _ALIKE: Final = 0.75
 #: The fewest distinct words with which a value says something without its key, as where facts are kept.
 _STATEMENT: Final = 4
+_CLAUSE_END: Final = re.compile(r"[,;:.!?]\s+|[()、，；。]|\s(?:and|then|und|dann|et|puis|y|luego)\s|然后|然後")
+_JOINED: Final = re.compile(r"\b([A-ZÀ-Þ][\w'-]+),? (?:and|und|et|y) ([A-ZÀ-Þ][\w'-]+)")
 #: The most facts that share a rare word.
 _RARE: Final = 40
 
@@ -240,8 +241,40 @@ def says(statement: Statement, fact: Statement, *, denied: frozenset[str] = froz
         return False
     if not (_names(fact.value) <= surface(_text(statement)).words and _denied(part) <= _denied(whole)):
         return False
+    if _exchanges(statement.value, fact.value):
+        return False
     share = CHARACTERS_KEPT if any(map(UNIT.fullmatch, words)) else WORDS_KEPT
     return not words & _denied(whole) - _denied(part) - denied and len(words & held) >= share * len(words)
+
+
+def _exchanges(whole: str, part: str) -> bool:
+    """Returns whether a text sets numbers or names of another in each other's place: two doses, who taught whom."""
+    flat = [surface(text) for text in (whole, part)]
+    items = _union(text.numbers | text.names | {text.subject} for text in flat) - {""}
+    held, parts = ([_clause(clause, items) for clause in _clauses(text)] for text in (whole, part))
+    for own, words in parts:
+        for own_there, _ in held:
+            shared = [item for item in own if item in own_there]
+            if len(shared) > 1 and shared != [item for item in own_there if item in shared]:
+                return True
+        for item in own:
+            beside = words - {item}
+            here = max((len(beside & those) for there, those in held if item in there), default=0)
+            if any(len(beside & those) > here for there, those in held if there and item not in there):
+                return True
+    return False
+
+
+def _clauses(text: str) -> list[str]:
+    # Two names that are joined have no order.
+    text = _JOINED.sub(lambda match: " ".join(sorted(match.groups())), text)
+    return _CLAUSE_END.split(text)
+
+
+def _clause(text: str, items: frozenset[str]) -> tuple[list[str], frozenset[str]]:
+    """Returns the numbers and names of a clause in their order, and all its words."""
+    own = [word for word in surface(text).order if word in items]
+    return own, frozenset(tokens(text)) - stop_tokens() | {*own}
 
 
 def invents(statement: Statement, facts: Sequence[Statement], *, about: str = "") -> bool:

@@ -20,6 +20,7 @@ from memory.learn.offline import patterns
 from memory.learn.offline.changes import Changes, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
 from memory.learn.offline.rescheduling import names_time, rescheduled, without_times
+from memory.learn.wishes import is_for_work
 from memory.recall.cues import cues
 from memory.scope import Scope
 from memory.store import memories, passages
@@ -35,7 +36,9 @@ _MOST: Final = 2_000
 #: The milliseconds after a statement, and the messages, within which words about "it" are about this statement.
 _LATELY: Final = 3_600_000
 _BEFORE: Final = 2
-#: The most messages before one that are looked at for the beginning of a game.
+#: The messages before one about a plan that moves, of which one may have told it.
+_ABOUT_IT: Final = 4
+#: The most messages before one that are looked at for the beginning of a game ("you're a pirate"), or a task.
 _IN_PLAY: Final = 6
 #: The most messages in which the corrected words are looked for.
 _SAID: Final = 20
@@ -82,20 +85,22 @@ def read(
     Messages whose ids are in `ending` are guessed to say that something is over; this counts if no pattern finds
     anything.
     """
-    told = [one for one in messages if one.role == "user" and one.learn and to_forget(one.text) is None]
-    each = [_read(reader, one, scope, timezone, is_ending=one.id in ending) for one in told]
+    own = [message for message in messages if message.role == "user" and message.learn]
+    revisions = [
+        _read(reader, message, scope, timezone, is_ending=message.id in ending)
+        for message in own
+        if to_forget(message.text) is None
+    ]
     return Revision(
-        proposals=tuple(proposal for one in each for proposal in one.proposals),
-        ended=tuple({memory.id: memory for one in each for memory in one.ended}.values()),
-        doubted=tuple({memory.id: memory for one in each for memory in one.doubted}.values()),
-        unplaced=any(one.unplaced for one in each),
+        proposals=tuple(proposal for revision in revisions for proposal in revision.proposals),
+        ended=tuple({memory.id: memory for revision in revisions for memory in revision.ended}.values()),
+        doubted=tuple({memory.id: memory for revision in revisions for memory in revision.doubted}.values()),
+        unplaced=any(revision.unplaced for revision in revisions),
     )
 
 
 def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_ending: bool) -> Revision:
-    found = extract.read([message], scope=scope, timezone=timezone)
-    if found and _is_in_play(reader, scope, message):
-        found = []
+    found = _facts(reader, message, scope, timezone)
     back = changes(message.text)
     moves = back.moves and names_time(message.text)
     back, found = replace(back, moved=back.moved or moves), [] if moves else found
@@ -107,43 +112,67 @@ def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_e
             return Revision(proposals=tuple(found))
         live = [memory for memory in _own(reader, scope) if memory.key != "pet" or back.parted]
         return Revision(ended=tuple(_spoken_of(message.text, live)))
-    live, told = _own(reader, scope), _told_before(reader, scope, message)
+    live, earlier = _own(reader, scope), _told_before(reader, scope, message)
     if back.corrects and not found:
-        found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
+        found = _facts(reader, replace(message, text=back.rest), scope, timezone)
     found, over = _revised(found, back, live, message)
     if back.ended and not over:
-        over = _plans_of(back.ended, live, told, scope, timezone)
+        over = _plans_of(back.ended, live, earlier, scope, timezone)
     if live and not (found or over):
         if back.off or back.moved:
-            found, over = _called_off(back, live, told, message, scope, timezone)
+            found, over = _called_off(back, live, earlier, message, scope, timezone)
         elif back.corrects:
-            found = _turned(back, live, told[:1], message, scope, timezone)
-            found = found or _put_right(back, live[0], told, message, scope, timezone)
-    elif len(over) == 1 and back.denied and not (found or back.ended):
-        found = _put_right(back, over[0], told, message, scope, timezone)
+            found = _turned(back, live, earlier[:1], message, scope, timezone)
+            found = found or _put_right(back, live[0], earlier, message, scope, timezone)
+    elif len(over) == 1 and back.denied and not (found or back.ended or back.off):
+        found = _put_right(back, over[0], earlier, message, scope, timezone)
         # A plan whose new time can't be read stays as it is.
         over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
+    doubted: list[Memory] = []
+    if back.contradicts and not over:
+        doubted = _contradicted(live, earlier[:1], message, found)
+    elif back.moved and not (moves or found or over):
+        plans = [memory for memory in live if memory.key == "plan"]
+        doubted = [plan for plan in plans if _is_about(message.text, plan, (), scope, timezone)][:1]
+        doubted = doubted or (_plan_told_lately(plans, earlier, message) if names_time(message.text) else [])
     return Revision(
-        proposals=tuple(found),
-        ended=tuple(over),
-        doubted=tuple(_contradicted(live, told[:1], message, found) if back.contradicts and not over else ()),
-        unplaced=moves and not (found or over),
+        proposals=tuple(found), ended=tuple(over), doubted=tuple(doubted), unplaced=moves and not (found or over)
     )
 
 
+def _facts(reader: Reader, message: Message, scope: Scope, timezone: str) -> list[Proposal]:
+    """Returns what a message states: nothing in a game, and no standing wish while a text is worked on."""
+    found = extract.read([message], scope=scope, timezone=timezone)
+    if not found:
+        return []
+    earlier = _told_before(reader, scope, message)[:_IN_PLAY]
+    texts = [before.text for before in earlier if message.said_at - before.said_at <= _LATELY]
+    if patterns.is_in_play(texts):
+        return []
+    work = any(proposal.draft.key == "instruction" for proposal in found) and is_for_work(message.text, texts)
+    return [proposal for proposal in found if not (work and proposal.draft.key == "instruction")]
+
+
+def _plan_told_lately(plans: Sequence[Memory], earlier: Sequence[Message], message: Message) -> list[Memory]:
+    """Returns the one plan of the last messages: a message that moves "it" may mean that."""
+    at = [before.said_at for before in earlier[:_ABOUT_IT] if message.said_at - before.said_at <= _LATELY]
+    lately = [plan for plan in plans if plan.learned_at in at]
+    return lately if len(lately) == 1 else []
+
+
 def _contradicted(
-    live: Sequence[Memory], told: Sequence[Message], message: Message, found: Sequence[Proposal]
+    live: Sequence[Memory], earlier: Sequence[Message], message: Message, found: Sequence[Proposal]
 ) -> list[Memory]:
     """Returns the facts of the message before, if it was said lately and what is found is of another kind.
 
     Of several, and of facts told earlier, those count that the message has a word of.
     """
-    at = [one.said_at for one in told if message.said_at - one.said_at <= _LATELY]
+    at = [before.said_at for before in earlier if message.said_at - before.said_at <= _LATELY]
     words = set(filter(_tells, query_terms(message.text)))
     named = [memory for memory in live if words & set(tokens(memory.value))] if at else []
     last = [memory for memory in live if memory.learned_at in at]
     rows = [memory for memory in last if memory in named] or named or last
-    return rows if {memory.key for memory in rows}.isdisjoint(one.draft.key for one in found) else []
+    return rows if {memory.key for memory in rows}.isdisjoint(proposal.draft.key for proposal in found) else []
 
 
 def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
@@ -312,12 +341,6 @@ def _plans_of(
 
 def _is_same(draft: Draft, memory: Memory) -> bool:
     return (draft.key, draft.value) == (memory.key, memory.value)
-
-
-def _is_in_play(reader: Reader, scope: Scope, message: Message) -> bool:
-    """Returns whether the speaker's messages shortly before began a game ("you're a pirate and I'm your captain")."""
-    told = _told_before(reader, scope, message)[:_IN_PLAY]
-    return patterns.is_in_play(one.text for one in told if message.said_at - one.said_at <= _LATELY)
 
 
 def _told_before(reader: Reader, scope: Scope, message: Message) -> list[Message]:

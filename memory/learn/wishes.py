@@ -112,6 +112,13 @@ def _contradicts(plain: str) -> bool:
     return (begins("contradicts", plain) or _NO.match(plain) is not None) and not has("henceforth", plain)
 
 
+def is_for_work(wish: str, before: Iterable[str]) -> bool:
+    """Returns whether a wish may be meant for a text that was asked for `before`: it does not say that it lasts."""
+    plain = plain_words(wish)
+    lasts = _lasts(plain, standing=False) or has("answers", plain)
+    return not lasts and any(has("tasks", plain_words(_ends_of(text))) for text in before)
+
+
 def adds_nothing(key: str, claim: str) -> bool:
     """Returns whether a key only names the kind of what is claimed ("length", "tone", 称呼)."""
     named, wanted = _wanted(listing("labels").sub(" ", plain_words(key))), _wanted(claim)

@@ -70,7 +70,7 @@ def query_terms(text: str, *, limit: int = QUERY_TERMS) -> list[str]:
     if len(text) > 2 * _QUERY_END_CHARS:
         text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
     counts = Counter(tokens(text))
-    idle = stop_tokens() - _short_stems(text)
+    idle = stop_tokens() - _no_stops(text)
     terms = [term for term in counts if term not in idle] or list(counts)
     if len(terms) <= limit:
         return terms
@@ -274,6 +274,7 @@ def _stemmer(name: str) -> snowballstemmer.stemmer:
 _QUERY_END_CHARS = 4_096
 #: A word that is too long for a stem of one or two letters to represent.
 _LONGER = re.compile(r"\b[a-z]{4,}\b")
+_ACCENTED = re.compile(r"\b(?=[a-z]{0,2}[à-öø-ÿ])[a-zà-öø-ÿ]{3}\b", re.IGNORECASE)
 _STOP_WORDS = """
 a an the and or but if of at by for with about to from in on as than then so
 i me my mine you your yours he him his she her hers it its we us our ours they them their theirs
@@ -293,10 +294,11 @@ def stop_tokens() -> frozenset[str]:
     return frozenset(token for word in _STOP_WORDS.split() for token in tokens(word))
 
 
-def _short_stems(text: str) -> frozenset[str]:
-    """Returns the stems of one or two letters that longer words of `text` have: "in" of "Ines", which is no "in"."""
+def _no_stops(text: str) -> frozenset[str]:
+    """Returns what reads like function words of English in `text` and is none: "in" as the stem of "Ines", "thé"."""
     words = (word for word in _LONGER.findall(fold(text)) if word not in _stop_words())
-    return frozenset(found for word in words if len(found := stem(word)) <= 2)
+    accented = map(fold, _ACCENTED.findall(text))
+    return frozenset(found for word in words if len(found := stem(word)) <= 2).union(accented)
 
 
 @cache

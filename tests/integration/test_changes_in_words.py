@@ -133,7 +133,7 @@ async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: 
         ("My favourite colour is blue", "no", "what's my favourite colour?", "Your favourite"),
         ("Ich bin Vegetarier", "nein, doch nicht, ich esse Fleisch", "Bin ich Vegetarier?", "Ja"),
         ("Je suis végétarien", "en fait non, je mange de la viande", "est-ce que je suis végétarien ?", "Oui"),
-        ("Mi color favorito es el azul", "no, el de la hierba", "¿cuál es mi color favorito?", "Tu favorito"),
+        ("Mi color favorito es el azul", "no, el de la hierba", "¿cuál es mi color favorito?", "Tu color favorito"),
         ("我吃素", "其实不是，我吃肉", "我吃素吗？", "是的"),
         ("私はベジタリアンです", "いや、やっぱり肉も食べます", "私はベジタリアンですか？", "はい"),
     ],
@@ -264,4 +264,93 @@ async def test_what_can_not_be_moved_is_asked_about_in_every_language(moved: str
     async with talk() as person:
         (asked, *_) = (await person.say(moved))[0].splitlines()
         assert await person.held() == ()
-        assert any(word in asked for word in ("welchen Plan", "quel projet", "qué plan", "哪个计划", "どの予定"))
+        assert any(word in asked for word in ("welchen Plan", "quel rendez-vous", "qué plan", "哪个计划", "どの予定"))
+
+
+async def test_what_is_liked_is_said_with_its_article() -> None:
+    """Nobody says "tu aimes thé", nor works "at garden centre"; and thé is a word to find it by, which "the" is not."""
+    async with talk() as person:
+        (noted, *_) = await person.say("J'aime le thé et la natation")
+        assert "tu aimes le thé ; tu aimes la natation" in noted
+        await person.say("je n'aime plus le thé")
+        assert await person.held() == ("likes: la natation",)
+        (noted,) = await person.say("I work at a garden centre and I love the sea")
+        assert "you work at a garden centre; you like the sea" in noted
+        assert (await person.say("do I like the sea?"))[0].startswith("Yes: you like the sea")
+
+
+async def test_a_question_for_a_thing_is_not_answered_with_yes() -> None:
+    async with talk() as person:
+        await person.say("好きな色は青です")
+        assert not (await person.say("好きな色は何？"))[0].startswith("はい")
+
+
+@pytest.mark.parametrize(
+    ("plan", "asked", "moved"),
+    [
+        ("meeting with the bank tues 10am, mortgage stuff", "whats a fixed rate", "they just moved it to thurs 4pm"),
+        ("hab jetzt termin beim orthopäden am donnerstag 9 uhr", "was fragt man da so",
+         "verschoben auf den 17. dezember, super"),
+        ("周五下午三点半的高铁去武汉 G1022", "武汉热干面哪里好吃", "啊改签了 周六上午十点"),
+    ],
+)  # fmt: skip
+async def test_a_plan_that_may_have_moved_is_unsure(plan: str, asked: str, moved: str) -> None:
+    """Which plan moved is a guess; that the old time still holds would be one, too."""
+    async with talk() as person:
+        await person.say(plan)
+        (fact,) = await person.held()
+        await person.say(asked)
+        assert fact.partition(": ")[2] in "\n".join(await person.say(moved))
+        assert await person.held() == (fact,)
+
+
+@pytest.mark.parametrize(
+    ("task", "wish", "lasting"),
+    [
+        ("can u write me a cover letter for a barista job", "and dont put any emoji in it", "no emojis from now on"),
+        ("hazme un cv", "no lo hagas tan largo", "a partir de ahora responde en dos frases"),
+        ("自己紹介文つくって", "もっとカジュアルに", "これからはもっとカジュアルに話して"),
+    ],
+)
+async def test_a_wish_for_a_text_that_was_asked_for_is_no_standing_one(task: str, wish: str, lasting: str) -> None:
+    async with talk() as person:
+        await person.say(task)
+        await person.say(wish)
+        assert await person.held() == ()
+        await person.say(lasting)
+        assert len(await person.held()) == 1
+
+
+async def test_a_plan_that_is_called_off_with_a_reason_is_over() -> None:
+    async with talk() as person:
+        await person.say("moving to Valencia on 1 march")
+        assert await person.held()
+        await person.say("actually scrap that, landlord pulled out, not moving anymore")
+        assert not await person.is_asked() and await person.held() == ()
+        await person.say("I live in Bath")
+        await person.say("scrap that, forget everything about Bath")
+        assert await person.is_asked()
+
+
+async def test_what_is_shouted_is_no_taste() -> None:
+    """It is said of a train that is late."""
+    async with talk() as person:
+        await person.say("ich LIEBE die deutsche bahn")
+        assert await person.held() == ()
+        await person.say("ich liebe ABBA")
+        assert await person.held() == ("likes: ABBA",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "held"),
+    [
+        (["ok so exam on the 21st june, organic chem", "zero exams for him", "exam got moved to the 24th THANK GOD"], []),
+        (["tengo un perro que se llama Canelo", "perdon, CAMILO, el corrector"], ["perro CAMILO"]),
+        (["mein lehrer heißt mr. harding und riecht nach pfefferminz"], []),
+    ],
+)  # fmt: skip
+async def test_corrections_as_people_type_them(lines: list[str], held: list[str]) -> None:
+    async with talk() as person:
+        for line in lines:
+            await person.say(line)
+        assert [fact.partition(": ")[2] for fact in await person.held(sure=True)] == held

@@ -156,7 +156,7 @@ async def test_a_fact_in_other_words_is_offered_as_what_may_be_meant(told: str, 
         ("I like coffee", "I don't like tea", "forget that I like tea", "yes", ("dislikes", "tea")),
         ("Ich mag Kaffee", "Ich mag keinen Tee", "vergiss, dass ich Tee mag", "ja", ("dislikes", "Tee")),
         ("me gusta el café", "no me gusta el té", "olvida que me gusta el té", "sí", ("dislikes", "té")),
-        ("j'aime le café", "je n'aime pas le thé", "oublie que j'aime le thé", "oui", ("dislikes", "thé")),
+        ("j'aime le café", "je n'aime pas le thé", "oublie que j'aime le thé", "oui", ("dislikes", "le thé")),
     ],
 )  # fmt: skip
 async def test_a_like_does_not_take_the_opposite_along(

@@ -119,7 +119,11 @@ def to_forget(text: str) -> str | None:
     """
     said = _sentences(text, asking=True)
     for language in _languages(language_of(text)):
-        if language.revoked.fullmatch(", ".join(said)):
+        whole = ", ".join(said)
+        # "Scrap that, the landlord pulled out" gives a reason, and no name.
+        off = language.off.match(whole)
+        reason = whole[off.end() :] if off is not None else ""
+        if language.revoked.fullmatch(whole) or (reason.startswith(",") and to_forget(reason[1:]) is None):
             continue
         # "Don't forget the milk" and "I forgot the milk" hold the words, but ask for the opposite, or for nothing.
         if any(language.spared.search(one) for one in said):

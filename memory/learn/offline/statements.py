@@ -49,14 +49,19 @@ _WITHIN: Final = r"[^,;:!?…()、。，！？（）；：\n]"
 _BEFORE_AGE: Final = frozenset({"name", "called"})
 #: Keys whose templates say themselves which words a value has.
 _CLOSED: Final = frozenset({"diet", "condition", "speaks", "goal", "birthday", "height", "timezone"})
+#: Keys whose phrases go on with an article, which is no part of other values: "you work at a garden centre".
+_ARTICLED: Final = frozenset({"likes", "dislikes", "employer"})
 #: Keys whose values are names of persons.
 _NAMED: Final = RELATIONS | {"name", "called"}
+#: A title that a sentence ends with at its dot: "Mr. Harding".
+_TITLE: Final = re.compile(r"(?:mrs?|ms|dr|prof|herr|frau|hr|sra?|mme|mlle)\.?", re.IGNORECASE)
 #: Keys of those of whom the next clause may speak.
 _KIN: Final = RELATIONS | {"pet"}
 #: The keys of what a template states besides its own value, by the names of its groups.
 _BESIDE: Final = {"e": "employer", "s": "studies", "t": "hometown", "h": "home", "x": "dislikes"}
 #: Keys of requests, which a polite question may make.
 _REQUESTS: Final = frozenset({"called", "boundary"})
+_SHOUT: Final = re.compile(r"\b[A-ZÀ-ÖØ-Þ]{4,}\b")
 #: What people don't laugh about if it is true of them.
 _EARNEST: Final = frozenset({"allergy", "condition", "age"})
 
@@ -123,6 +128,7 @@ class _Grammar:
     refused: Mapping[str, re.Pattern[str]]
     several: re.Pattern[str]
     trim: re.Pattern[str]
+    article: re.Pattern[str]
     most: int
     plural: re.Pattern[str]
     relatives: Mapping[str, str]
@@ -171,9 +177,12 @@ def statements(sentence: str, code: Language, today: date, speaker: CarriedSubje
         speaker.carried = False
         return []
     laughs = grammar.laughs.search(text) is not None
+    shouts = _SHOUT.search(text)
     facts = [fact for one in _turned(text, grammar, today, speaker, asked=asked) for fact in one.facts]
     unsure = grammar.unsure.search(text) is not None
     facts = [fact for fact in facts if not ((laughs and fact.key in _EARNEST) or (unsure and fact.key == "plan"))]
+    if shouts is not None and not text.isupper():  # "I LOVE the railway" is said of a train that is late
+        facts = [fact for fact in facts if fact.key != "likes" or shouts[0] in fact.value]
     if grammar.turn.search(_plain(text, grammar)) is None and not any(fact.key == "plan" for fact in facts):
         planned = appointment(sentence, code=code, today=today)
         facts += [Stated("plan", planned)] if planned else []
@@ -365,6 +374,7 @@ def _facts(
     values = grammar.several.split(said) if template.many else [said]
     if len(values) > 1 and not _is_list(said, values, grammar):
         return []
+    articles = [_article(one, key, grammar) for one in values]
     values = [(one if key == "plan" else grammar.trim.sub("", one.strip())).strip(" '\"“”.,") for one in values]
     facts = [Stated(key, value) for value in values]
     if "animal" in groups:
@@ -372,13 +382,21 @@ def _facts(
         facts = [Stated(key, f"{animal} {value}" if value else animal) for value in values]
     if "d" in groups:
         day = written("d")
+        articles = [""]
         facts = [Stated(key, f"{said} {day if day.endswith('day') and ' ' not in day else day[:1].lower() + day[1:]}")]
     for name, other in _BESIDE.items():
         if name in groups:
             facts.append(Stated(other, grammar.trim.sub("", written(name).strip())))
+            articles.append(_article(written(name), other, grammar))
     called = "called" in groups
     whole = all(_is_plain(fact, kind if fact.key == key else fact.key, grammar, today, called=called) for fact in facts)
-    return facts if whole else []
+    with_articles = [Stated(fact.key, words + fact.value) for fact, words in zip(facts, articles, strict=True)]
+    return with_articles if whole else []
+
+
+def _article(words: str, key: str, grammar: _Grammar) -> str:
+    match = grammar.article.match(words.strip()) if key in _ARTICLED else None
+    return match[0] if match else ""
 
 
 def _is_joke(template: _Template, match: re.Match[str], grammar: _Grammar) -> bool:
@@ -397,7 +415,7 @@ def _is_list(said: str, values: list[str], grammar: _Grammar) -> bool:
 
 def _is_plain(fact: Stated, kind: str, grammar: _Grammar, today: date, *, called: bool) -> bool:
     """Returns whether a value is one of its key: short, without words of another clause, a plan with a day to come."""
-    if not fact.key or not _keepable(fact.value):
+    if not fact.key or not _keepable(fact.value) or _TITLE.fullmatch(fact.value):
         return False
     if fact.key == "age":
         return not fact.value.isdecimal() or 5 <= int(fact.value) <= 110

@@ -35,6 +35,21 @@ def test_a_fact_is_said_as_a_clause_in_either_language(key: str, value: str, eng
     assert say(key, value, language="zh") == chinese
 
 
+@each_row(
+    ("key", "value", "language", "said"),
+    [
+        ("favourite-color", "Blau", "de", "deine Lieblingsfarbe: Blau"),
+        ("favourite-color", "bleu", "fr", "ta couleur préférée : bleu"),
+        ("favourite-movie", "Roma", "es", "tu película favorita: Roma"),
+        ("favourite-tea", "Oolong", "de", "dein Favorit (tea): Oolong"),
+        ("friend", "Luc", "fr", "parmi tes amis : Luc"),
+        ("plan", "rendez-vous mardi", "fr", "tu as prévu : rendez-vous mardi"),
+    ],
+)
+def test_a_favourite_is_named_as_people_name_it(key: str, value: str, language: Language, said: str) -> None:
+    assert say(key, value, language=language) == said
+
+
 @each_row("key", sorted(KEY_CATEGORIES))
 @each_row("language", LANGUAGES)
 def test_every_known_key_has_a_phrase(key: str, language: Language) -> None:

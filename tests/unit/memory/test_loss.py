@@ -19,6 +19,9 @@ def statement(said: str) -> Statement:
 
 #: A fact, and a merged statement that says it.
 KEPT = [
+    ("40 mg in the morning, 20 at night", "20 at night, 40 mg in the morning"),
+    ("Ada and Ben live in Rome", "Ben and Ada live in Rome with a dog"),
+    ("早上40毫克，晚上20毫克", "晚上20毫克，早上40毫克"),
     ("prefers window seats on trains", "prefers window seats on trains, never travels by plane"),
     ("takes 20 mg of cetirizine", "takes 20 mg of cetirizine and 5 mg of folic acid"),
     ("plays badminton on Wednesday evenings", "plays badminton on Wednesday evenings and swims on Sundays"),
@@ -52,6 +55,11 @@ KEPT = [
 ]  # fmt: skip
 #: A fact, a merged statement that does not say it, and what is wrong.
 LOST = [
+    ("40 mg in the morning, 20 at night", "20 mg in the morning, 40 at night", "doses exchanged"),
+    ("早上40毫克，晚上20毫克", "早上20毫克，晚上40毫克", "doses exchanged"),
+    ("Ada taught Ben", "Ben taught Ada", "who did it"),
+    ("Ada is 30 and Ben is 40", "Ada is 40 and Ben is 30", "ages exchanged"),
+    ("runs 10 km on Mondays and 5 km on Fridays", "runs 5 km on Mondays and 10 km on Fridays", "numbers exchanged"),
     ("used to smoke", "smokes, drinks beer at weekends", "over"),
     ("以前抽烟", "抽烟，周末喝啤酒", "over"),
     ("takes 20 mg of cetirizine", "takes cetirizine and folic acid", "number gone"),

@@ -96,7 +96,7 @@ def test_a_sentence_that_never_ends_is_left_alone(code: Language) -> None:
         ("Ich mag Jazz, Rock und mein Bruder mag Metal.", "likes=Jazz; likes=Rock"),
         ("Me gusta el té y mi perro se llama Rufo.", "likes=té; pet=perro Rufo"),
         ("Soy alérgica al polen y mi hermana vive en Lugo.", "allergy=polen"),
-        ("J'aime le jazz et mon chien s'appelle Nino.", "likes=jazz; pet=chien Nino"),
+        ("J'aime le jazz et mon chien s'appelle Nino.", "likes=le jazz; pet=chien Nino"),
         ("Je suis allergique aux noix et ma sœur habite à Lille.", "allergy=noix"),
     ],
 )

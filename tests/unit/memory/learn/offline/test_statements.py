@@ -105,7 +105,7 @@ def test_a_name_is_read_where_nothing_else_is_meant(text: str, facts: str) -> No
     [
         ("Ich mag Tee und Krimis, aber keinen Rosenkohl", "likes=Tee; likes=Krimis; dislikes=Rosenkohl"),
         ("I like tea but not coffee", "likes=tea; dislikes=coffee"),
-        ("J'aime le thé mais pas le café", "likes=thé; dislikes=café"),
+        ("J'aime le thé mais pas le café", "likes=le thé; dislikes=le café"),
         ("Me gusta el té pero no el café", "likes=té; dislikes=café"),
         ("お茶は好きですが、コーヒーは好きじゃないです", "likes=お茶; dislikes=コーヒー"),
         ("I'm flying to Rome on Friday, so excited", "plan=flying to Rome on Friday (2026-11-27)"),
@@ -141,7 +141,7 @@ def test_a_taste_has_its_exception_and_a_plan_an_end(text: str, facts: str) -> N
         ("No soy profesor", ""), ("我不是老师", ""), ("医者ではありません", ""), ("we're called Gravel Hymn", ""),
         ("把这段翻成英文：我叫陈露，今年45岁", ""), ("übersetz das ins Englische: Ich heiße Max und wohne in Köln", ""),
         ("mets ça en anglais : je m'appelle Luc", ""), ("ponlo en inglés: me llamo Luis y vivo en Cádiz", ""),
-        ("これを英語に訳して：私の名前は花子です", ""), ("je n'aime pas le thé", "dislikes=thé"),
+        ("これを英語に訳して：私の名前は花子です", ""), ("je n'aime pas le thé", "dislikes=le thé"),
         ("j'habite à Lille pas à Lyon", "home=Lille"), ("Ich bin Lokführer von Beruf.", "occupation=Lokführer"),
         ("Ich bin Koch", "occupation=Koch"), ("Ich bin Bauer Heinrich", ""),
         ("J'ai deux chiens, Rex et Filou", "pet=chien Rex; pet=chien Filou"), ("猫のタマを飼っています", "pet=猫 タマ"),
