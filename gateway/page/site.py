@@ -48,6 +48,10 @@ _SECURITY: Final = {
     ),
 }
 _COOKIE_DAYS: Final = 90
+#: The cookie of the theme, which says nothing of a person, and the days that it is kept.
+_THEME: Final = "theme"
+_THEMES: Final = ("light", "dark")
+_THEME_DAYS: Final = 365
 #: The most digits of a number.
 _DIGITS: Final = 15
 
@@ -73,6 +77,8 @@ class Visit:
     visitors: Visitors
     texts: Texts
     guest: Visitor | None
+    #: The number of questions that wait for the visitor, on pages.
+    waiting: int = 0
 
     @property
     def visitor(self) -> Visitor:
@@ -83,6 +89,11 @@ class Visit:
     @property
     def query(self) -> Mapping[str, str]:
         return self.request.query
+
+    @property
+    def theme(self) -> str:
+        given = self.request.cookies.get(_THEME, "")
+        return given if given in _THEMES else "system"
 
     @property
     def is_enhanced(self) -> bool:
@@ -148,8 +159,10 @@ class Site:
         routes: tuple[Route, ...],
         language: Language,
         report: Callable[[], Awaitable[Report]],
+        waiting: Callable[[Visit], Awaitable[int]],
     ) -> None:
         self.report = report
+        self._waiting = waiting
         self._url = config.settings.web.url
         self._host = urlsplit(self._url).hostname or ""
         self._upload = config.settings.attachments.max_bytes
@@ -247,6 +260,8 @@ class Site:
             if visit.guest is not None and not route.open and not visit.guest.is_own(form.fields.get("nonce", "")):
                 raise Refused(403, "page.stale")
             visit = replace(visit, form=form.fields, files=form.files)
+        elif visit.guest is not None:
+            visit = replace(visit, waiting=await self._waiting(visit))
         response = await route.handler(visit)
         if not response.prepared:
             response.headers.update(_SECURITY)
@@ -287,6 +302,16 @@ class Site:
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
 
+    def set_theme(self, request: web.BaseRequest, response: web.StreamResponse, theme: str) -> None:
+        """Has the browser remember a theme; any other word leaves the choice to its system."""
+        secure = self._is_secure(request)
+        if theme in _THEMES:
+            response.set_cookie(
+                _THEME, theme, max_age=_THEME_DAYS * 86_400, path="/", secure=secure, httponly=True, samesite="Lax"
+            )
+        else:
+            response.del_cookie(_THEME, path="/", secure=secure, httponly=True)
+
     # Files of the page itself -----------------------------------------------------------------------------------
 
     def _address(self, name: str) -> Markup:
@@ -323,9 +348,9 @@ class Site:
     def _texts(self, request: web.BaseRequest, guest: Visitor | None = None) -> Texts:
         """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
         if guest is None:
-            return Texts(spoken(_accepted(request), self._language))
+            return Texts(spoken(_accepted(request), self._language), on_page=True)
         own = guest.context.speaker.language or _accepted(request)
-        return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
+        return Texts(spoken(own, guest.served.spec.language), guest.context.timezone, on_page=True)
 
 
 def _accepted(request: web.BaseRequest) -> str:

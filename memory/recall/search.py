@@ -224,6 +224,20 @@ class Search:
         meaning = await self._meaning(text)
         return None if meaning is None else meaning.vector
 
+    async def read(self, scope: Scope, act: Callable[[Reader, bool], T]) -> T:
+        """Runs `act` on one committed state, with True if the word index then holds all of the scope."""
+
+        def by_index(reader: Reader) -> T:
+            reader.confine(scope)
+            _usable(reader, scope, frozenset())
+            return act(reader, True)
+
+        def without(reader: Reader) -> T:
+            reader.confine(scope)
+            return act(reader, False)
+
+        return await self._with_index(by_index, without)
+
     async def _meaning(self, text: str) -> EmbeddedQuestion | None:
         """Returns the embedded question, or None if there is no embedder or it takes too long."""
         if self._embedding is None:
