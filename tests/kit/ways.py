@@ -256,7 +256,9 @@ async def _paged(world: World, spot: Spot) -> object:
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
         await browse.sent(context, [row["id"] for row in said]),
         *[await browse.sent_one(context, row["key"], row["platform_ref"] or "", nth=0) for row in said],
+        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
+        await browse.keys_of(context, range(1, 1_000)),
     ]
 
 
@@ -555,7 +557,8 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "entered", "sent", "sent_one")
+            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "said",
+                         "keys_of", "entered", "sent", "sent_one")
         ),
         read=_paged,
         shows=_learned,
