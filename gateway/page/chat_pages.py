@@ -280,13 +280,13 @@ def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
     return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _item(line: ConversationLine, sent: Sequence[BroughtFile] = ()) -> PageItem:
+def _item(line: ConversationLine, files: Sequence[BroughtFile] = ()) -> PageItem:
     if line.mine:
         key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
     else:
         key = answer_key(line.turn_id) if line.is_last and line.turn_id is not None else f"m{line.id}"
-    text = without_labels(line.text, sent)
-    return PageItem(key=key, at=line.said_at, text=text, markdown=not line.mine, mine=line.mine, sent=beside(sent))
+    text = without_labels(line.text, files)
+    return PageItem(key=key, at=line.said_at, text=text, markdown=not line.mine, mine=line.mine, sent=beside(files))
 
 
 def _shown(visit: Visit, thread: str, part: _Part) -> str:

@@ -254,9 +254,9 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
-        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         await browse.sent(context, [row["id"] for row in said]),
         *[await browse.sent_one(context, row["key"], row["platform_ref"] or "", nth=0) for row in said],
+        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
         await browse.keys_of(context, range(1, 1_000)),
     ]

@@ -391,14 +391,15 @@ function fail({ item }, reason) {
   item.querySelector(".reason").textContent = reason;
 }
 
-function waiting(word, text, sent, data) {
+function waiting(word, text, files, data) {
   data.set("once", word);
   const item = document.createElement("article");
   item.className = "item mine unsent";
   item.append(...document.getElementById("sending").cloneNode(true).childNodes);
-  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data, lasts: !sent.length && kept.put(word, text) };
+  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data, lasts: !files.length && kept.put(word, text) };
   item.id = message.key;
-  item.querySelector(".words").append(text, ...(sent.length ? [preview(sent)] : []));
+  item.querySelector(".words").textContent = text;
+  if (files.length) item.querySelector(".words").append(preview(files));
   item.querySelector(".again").addEventListener("click", () => deliver(message));
   item.querySelector(".drop").addEventListener("click", () => { taken(message.key); item.remove(); field.focus(); });
   unsent.set(message.key, message);
@@ -417,7 +418,7 @@ form.addEventListener("submit", (event) => {
   const text = field.value;
   if (!text.trim() && !chosen.length) return;
   if (isPast()) { log.replaceChildren(); catchUp(); }
-  const message = waiting(once(), text.trim(), [...chosen], new FormData(form));
+  const message = waiting(once(), text.trim(), chosen, new FormData(form));
   field.value = "";
   sessionStorage.removeItem(draft);
   choose([]);
