@@ -33,8 +33,9 @@ from channels.base import (
     TooLarge,
 )
 from channels.discord import DiscordChannel, DiscordRateLimited, probe, servers
-from channels.discord.gateway import OWN_FRAMES, next_reader
+from channels.discord.gateway import OWN_FRAMES
 from channels.discord.intake import ChannelLanes, Event
+from channels.discord.missed import next_reader
 from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
