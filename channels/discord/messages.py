@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from channels.base import ChannelError, ChatKind, Inbound, judgement
+from channels.base import ChannelError, ChatKind, Inbound, Reaction, reaction_of
 from channels.discord.intake import ChannelLanes, Event
 from channels.discord.interactions import BotSession
 from channels.discord.payloads import (
@@ -106,9 +106,14 @@ class Messages:
 
     def on_edit(self, message: Json) -> None:
         edited = edited_at(message)
-        if edited is None or "content" not in message or not is_from_person(message):
-            return  # no edit by a person: Discord has only resolved the links
         channel, server = str(message["channel_id"]), message.get("guild_id")
+        if "content" not in message or not is_from_person(message):
+            return
+        if edited is None:  # Discord has only resolved the links
+            if message.get("embeds"):
+                key = f"v{message['id']}"
+                self._intake.put(channel, Event(key=key, work=partial(self._take_previews, message, server)))
+            return
         key = f"e{message['id']}-{edited}"
         self._intake.put(channel, Event(key=key, work=partial(self._take_edit, message, server, edited, key)))
 
@@ -117,6 +122,12 @@ class Messages:
         inbound = None if spot is None else self._read(message, spot)
         if inbound is not None:
             await self._host.on_inbound(replace(inbound, update_key=key, sent_at=edited, edited=True))
+
+    async def _take_previews(self, message: Json, server: str | None) -> None:
+        spot = await self._places.spot(str(message["channel_id"]), server)
+        inbound = None if spot is None else self._read(message, spot)
+        if inbound is not None and any(beside.kind == "preview" for beside in inbound.attachments):
+            await self._host.on_previews(inbound)
 
     def on_delete(self, deleted: Json) -> None:
         numbers = [str(one) for one in deleted.get("ids") or [deleted["id"]]]
@@ -131,13 +142,13 @@ class Messages:
 
     def on_reaction(self, reaction: Json, *, kept: bool) -> None:
         emoji, user = reaction["emoji"], str(reaction["user_id"])
-        good = None if emoji.get("id") else judgement(emoji.get("name") or "")
-        if good is not None and user != self._me.id:
+        told = None if emoji.get("id") else reaction_of(emoji.get("name") or "")
+        if told is not None and user != self._me.id:
             key = f"j{reaction['message_id']}-{user}"
-            work = partial(self._take_reaction, reaction, key, good=good, kept=kept)
+            work = partial(self._take_reaction, reaction, key, told, kept=kept)
             self._intake.put(str(reaction["channel_id"]), Event(key=key, work=work))
 
-    async def _take_reaction(self, reaction: Json, key: str, *, good: bool, kept: bool) -> None:
+    async def _take_reaction(self, reaction: Json, key: str, told: Reaction, *, kept: bool) -> None:
         spot = await self._places.spot(str(reaction["channel_id"]), reaction.get("guild_id"))
         if spot is None:
             return
@@ -156,7 +167,7 @@ class Messages:
             thread=spot.thread,
             server=spot.server,
         )
-        await self._host.on_judged(inbound, good=good, kept=kept)
+        await self._host.on_reacted(inbound, told, kept=kept)
 
     def _read(self, message: Json, spot: DiscordPlace) -> Inbound | None:
         """Returns as much of a person's message as can be read; None if nothing can, or if that was said lately."""

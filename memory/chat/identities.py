@@ -151,5 +151,19 @@ class OpenQuestions(StorePart):
         own = [account.id for account in people.accounts(reader, context.speaker.id)]
         return questions.open_to_any(reader, own, now=self._now())
 
+    @in_read
+    def shown(
+        self, reader: Reader, platform: str, channel: str, chat: str, user_id: str, platform_ref: str
+    ) -> tuple[str, Question] | None:
+        """Returns the question that a message with this id asks a person, if it is open, and the key of its session.
+
+        `channel` is the name in session keys.
+        """
+        keys = chats.sessions_in(reader, platform=platform, channel=channel, reference=chat)
+        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+        if speaker is None:
+            return None
+        return questions.shown(reader, keys, platform_ref, asker_id=speaker.id, now=self._now())
+
     async def cancel(self, question: Question) -> None:
         await self._database.write(lambda tx: questions.settle(tx, question.id, None))

@@ -215,6 +215,8 @@ async def test_edit_comes_as_an_edit_and_a_preview_does_not(discord: Control, ho
     await discord.unfurl(said.message_id)
     await discord.edit(said.message_id, "I like tea")
     _, edit = await host.hears(2)
+    [previewed] = host.previewed
+    assert (previewed.update_key, previewed.edited) == (f"m{said.message_id}", False)
     assert (edit.text, edit.edited, edit.message_id) == ("I like tea", True, str(said.message_id))
     assert edit.update_key.startswith(f"e{said.message_id}-")
 
