@@ -158,12 +158,12 @@ class Receiver:
         )
         self._places = places = Places(session, self._client, self._intake, request_seconds=pace.request_seconds)
         self._presence = Presence(session, self._intake, places)
-        self._messages = messages = Messages(
+        self._messages = Messages(
             session, self._intake, places,
             mention=mention, unread=self.unread, now=now, request_seconds=pace.request_seconds,
         )  # fmt: skip
         self._missed = Missed(
-            session, self._intake, places, event=messages.event, now=now, request_seconds=pace.request_seconds
+            session, self._intake, places, event=self._messages.event, now=now, request_seconds=pace.request_seconds
         )
         self._interactions = Interactions(
             session, spawn=self._spawn, spot=places.spot, heard=self._missed.heard, now=now, pace=pace
@@ -174,15 +174,18 @@ class Receiver:
         self._over = self._new = False  # new: this is the bot's very first session
         # The servers that are absent now, each with the position after which it is read back (None: not read back).
         self._awaited: dict[int, int | None] = {}
-        self._events: dict[str, Callable[[Json], None]] = {
+        self._events = self._handlers()
+
+    def _handlers(self) -> dict[str, Callable[[Json], None]]:
+        return {
             "READY": self._on_session,
             "RESUMED": self._on_resumed,
             "MESSAGE_CREATE": self._on_message,
-            "MESSAGE_UPDATE": messages.on_edit,
-            "MESSAGE_DELETE": messages.on_delete,
-            "MESSAGE_DELETE_BULK": messages.on_delete,
-            "MESSAGE_REACTION_ADD": partial(messages.on_reaction, kept=True),
-            "MESSAGE_REACTION_REMOVE": partial(messages.on_reaction, kept=False),
+            "MESSAGE_UPDATE": self._messages.on_edit,
+            "MESSAGE_DELETE": self._messages.on_delete,
+            "MESSAGE_DELETE_BULK": self._messages.on_delete,
+            "MESSAGE_REACTION_ADD": partial(self._messages.on_reaction, kept=True),
+            "MESSAGE_REACTION_REMOVE": partial(self._messages.on_reaction, kept=False),
             "INTERACTION_CREATE": self._interactions.take,
             "CHANNEL_DELETE": self._presence.on_channel_delete,
             **dict.fromkeys(("CHANNEL_UPDATE", "THREAD_UPDATE"), self._presence.on_channel_update),

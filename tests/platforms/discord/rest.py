@@ -94,7 +94,7 @@ def mark(call: Call) -> Answer:
     found, emoji = _message(place, call.number("message_id")), call.path["emoji"]
     if not call.world.allowed(place) & ADD_REACTIONS:
         raise Refused(403, 50013, "Missing Permissions")
-    there = call.method == "PUT"
+    there = call.method == "mark"
     call.world.marks.append({"message_id": str(found.id), "emoji": emoji, "there": there})
     call.world.react(place, found.id, emoji, user=call.world.me.id, gone=not there)
     return 204, None
