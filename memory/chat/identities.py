@@ -69,7 +69,10 @@ class Identities:
             session = chats.reassign(tx, session, agent_id)
         if not session.private:
             chats.keep_threads(tx, session, own=where.own_threads)
-        return self._context(tx, session, speaker)
+        return self.context_of(tx, session, speaker)
+
+    def learns_style(self, session: chats.Session) -> bool:
+        return self._agents.by_id[session.agent_id].learns_style
 
     @in_read
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
@@ -77,7 +80,7 @@ class Identities:
         session = chats.session_by_key(reader, where.session_key)
         if speaker is None or session is None or session.agent_id != self._agents.ids[where.agent]:
             return None
-        return self._context(reader, session, speaker)
+        return self.context_of(reader, session, speaker)
 
     @in_read
     def whose(
@@ -98,14 +101,14 @@ class Identities:
             speaker_id = None if session is None else chats.last_speaker(reader, session.id)
         if session is None or speaker_id is None:
             return None
-        return self._context(reader, session, people.speaker_by_id(reader, speaker_id))
+        return self.context_of(reader, session, people.speaker_by_id(reader, speaker_id))
 
     @in_read
     def is_there(self, reader: Reader, session_key: str) -> bool:
         session = chats.session_by_key(reader, session_key)
         return session is not None and chats.is_present(reader, session)
 
-    def _context(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
+    def context_of(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
         return Context(
             session=session,
             speaker=speaker,
