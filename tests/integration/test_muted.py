@@ -120,10 +120,6 @@ async def test_reminders_that_come_once_wait_for_the_right_to_write_and_come_as_
             await muted(bot, 0)
             told = [line for line in (await platform.texts(GROUP))[2].splitlines() if "due at" not in line]
             assert told == ["⏰ Bob: water the beans", "⏰ Bob: weed the peas"]
-            await platform.say(f"/remind{BOT}", user=BOB, chat=GROUP)
-            await platform.wait(bot_messages=4, chat=GROUP)
-            listed = (await platform.texts(GROUP))[3]
-            assert "water the beans" in listed and "weed the peas" in listed
 
 
 async def counted(platform: telegram.Control, before: int) -> bool:
