@@ -320,9 +320,9 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
 
 
 def _listed(tx: Transaction, row: OutboxRow) -> OutboxRow:
-    """Puts the other reminders that were held in a place into this row, as many as one message holds."""
+    """Puts the other reminders that wait in a place into this row, as many as one message holds."""
     others = tx.all(
-        f"select id, text from outbox where {UNSENT} and session_key = ? and state = 'pending' and error = '{MUTED}'"
+        f"select id, text from outbox where {UNSENT} and session_key = ? and state = 'pending'"
         " and reminder_id is not null order by id",
         (row.session_key,),
     )
