@@ -36,15 +36,16 @@ $(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
 	@$(PIP) install --require-hashes -r requirements-dev.txt
 	@touch $@
 
-# The tests of the page need a browser. Where none can be installed they are skipped, and the end of the run names them.
+# The tests of the page need browsers. Where none can be installed they are skipped, and the end of the run names them.
 browser:
-	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	@missing=; for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && break; done || missing=chromium; \
+	command -v firefox-esr >/dev/null || missing="$$missing firefox-esr"; [ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo "Installing Chromium for the tests of the page ..." >&2; \
-	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 || \
-	    echo "Chromium could not be installed; see: apt-get install chromium" >&2; \
+	  echo "Installing for the tests of the page: $$missing ..." >&2; apt-get update -qq >/dev/null 2>&1; \
+	  for name in $$missing; do DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$name >/dev/null 2>&1 || \
+	    echo "It could not be installed; see: apt-get install $$name" >&2; done; \
 	else \
-	  echo "No Chromium, so the tests of the page are skipped. On Debian: sudo apt-get install chromium" >&2; \
+	  echo "Some tests of the page are skipped. On Debian: sudo apt-get install $$missing" >&2; \
 	fi
 
 # A file at a time on each core, begun in the order of the folders.

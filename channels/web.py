@@ -4,7 +4,8 @@ Invariants: messages are taken only by `run`, one after the other, and the autho
 shown only where a tab is open; until then it stays in the outbox. Commands and their answers, which no history keeps,
 are held in memory for `_HELD_MS`, so that a page that is loaded again shows them; beyond a number of places and bytes
 the oldest go. Messages that history keeps are not held: once they are forgotten there, they are gone. A tab shows only
-messages of its own places. A message is shown as said once it is taken, so no tab shows one that was lost.
+messages of its own places. A message is shown as said once it is taken, so no tab shows one that was lost. Its
+pictures are held as long as itself.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import structlog
 
@@ -55,6 +56,22 @@ _STREAMS: Final = 8
 _FILE_BYTES: Final = 20_000_000
 
 
+#: The pictures that are shown: none of these formats can act.
+PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+#: What of a sent file can be looked at: its picture, the text that was read of it, or nothing. A voice was heard.
+SentKind: TypeAlias = Literal["picture", "text", "voice", ""]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentFile:
+    """A file that came with what the person said; `data` is only there until history keeps the picture."""
+
+    name: str
+    kind: SentKind
+    size: int | None = None
+    data: bytes = field(default=b"", repr=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageItem:
     """Something shown in a conversation, in the place of an item of its `key`; `mine` is what the person said."""
@@ -69,6 +86,7 @@ class PageItem:
     buttons: tuple[Button, ...] = ()
     file: File | None = None
     row: int = 0
+    sent: tuple[SentFile, ...] = ()
 
 
 class Tab:
@@ -111,6 +129,7 @@ class Tab:
             return
         if item.file is not None:
             item = replace(item, file=replace(item.file, data=b""))
+        item = replace(item, sent=tuple(replace(file, data=b"") for file in item.sent))
         before = self._waiting.get((place, item.key))
         if before is not None and item.key == TYPING:
             return
@@ -170,7 +189,9 @@ class _Held:
 
 
 def _size(item: PageItem) -> int:
-    return len(item.text) + (0 if item.file is None else len(item.file.data))
+    return (
+        len(item.text) + (0 if item.file is None else len(item.file.data)) + sum(len(file.data) for file in item.sent)
+    )
 
 
 class WebChannel(Channel):
@@ -198,6 +219,8 @@ class WebChannel(Channel):
         self._held = _Held(now)
         self._rows: dict[tuple[Place, str], int] = {}
         self._unnumbered = count(1)
+        #: True from when messages are taken no more until they are again, as while the program ends.
+        self.is_ending = False
 
     @property
     def id(self) -> str:
@@ -255,6 +278,8 @@ class WebChannel(Channel):
 
     async def say(self, inbound: Inbound) -> None:
         """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
+        if self.is_ending:
+            raise NotTaken("Remora is restarting. Send it again.")
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._said.put((inbound, taken))
         await taken
@@ -265,15 +290,22 @@ class WebChannel(Channel):
     def file(self, place: Place, row: int) -> File | None:
         return next((item.file for item in self._held.of(place).values() if item.file and item.row == row), None)
 
+    def sent(self, place: Place, message_id: str) -> tuple[SentFile, ...]:
+        """Returns the files of a message that history may not have yet."""
+        item = self._held.of(place).get(said_key(message_id))
+        return item.sent if item is not None else ()
+
     def drop(self, place: Place) -> None:
         self._held.keep(place, {})
 
     # For the gateway ----------------------------------------------------------------------------------------------
 
     async def run(self, host: Host) -> None:
+        self.is_ending = False
         try:
             await self._take(host)
         finally:
+            self.is_ending = True
             # Nobody answers from now on, and the store closes soon.
             for stream in [stream for streams in self._streams.values() for stream in streams]:
                 stream.close()
@@ -358,13 +390,20 @@ class WebChannel(Channel):
             tab.put(place, item)
 
     def _show_said(self, inbound: Inbound) -> None:
-        names = [f"[{one.name}]" for one in inbound.attachments]
-        text = "\n".join([*([inbound.text] if inbound.text else []), *names])
         key = said_key(inbound.message_id)
         # A message that is sent again stays where it was.
         before = self._held.of(inbound.place).get(key)
         at = inbound.sent_at if before is None else before.at
-        self._show(inbound.place, PageItem(key=key, at=at, text=text, mine=True))
+        self._show(inbound.place, PageItem(key=key, at=at, text=inbound.text, mine=True, sent=_sent(inbound)))
+
+
+def _sent(inbound: Inbound) -> tuple[SentFile, ...]:
+    return tuple(
+        SentFile(name=file.name, kind="picture", size=file.size, data=carried(file, limit=_FILE_BYTES))
+        if file.media_type in PICTURES
+        else SentFile(name=file.name, kind="voice" if file.spoken else "", size=file.size)
+        for file in inbound.attachments
+    )
 
 
 def said_key(message_id: str) -> str:

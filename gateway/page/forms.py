@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
@@ -19,8 +19,11 @@ from channels.base import Attachment, carrying
 
 #: The most fields and files of a form, and bytes of the headers of one.
 _FIELDS: Final = 50
-_FILES: Final = 5
+MOST_FILES: Final = 5
 _HEAD: Final = 2_000
+#: The name of the field whose files are what the person says; its words are theirs, as those of a platform's voice
+#: messages are.
+VOICE: Final = "voice"
 #: The most characters of a field.
 _FIELD: Final = 100_000
 #: Bytes of a form that are read at once; a larger one is read in a thread.
@@ -96,8 +99,8 @@ def _parts(media_type: str, body: bytes) -> Sent:
         if filename is None:
             fields[name] = _decoded(bytes(data))
         elif data:
-            files.append(carrying(filename[:200], kind[:200], data))
-    if len(files) > _FILES or len(fields) > _FIELDS:
+            files.append(replace(carrying(filename[:200], kind[:200], data), spoken=name == VOICE))
+    if len(files) > MOST_FILES or len(fields) > _FIELDS:
         raise BadForm(413)
     return Sent(fields=fields, files=tuple(files))
 
@@ -111,7 +114,7 @@ def _places(body: bytes, mark: bytes) -> list[tuple[int, int]]:
     places = []
     while (end := body.find(mark, at)) >= 0:
         places.append((at, end))
-        if len(places) > _FIELDS + _FILES:
+        if len(places) > _FIELDS + MOST_FILES:
             raise BadForm(413)
         at = end + len(mark)
     if not body.startswith(b"--", at):

@@ -8,7 +8,18 @@ from typing import Final
 from channels.base import Channel
 from gateway.config.loading import Config
 from gateway.ops.health import Report
-from gateway.page import admin_pages, chat_pages, command_forms, me_pages, memory_pages, question_pages, world_pages
+from gateway.page import (
+    admin_pages,
+    app_pages,
+    chat_pages,
+    command_forms,
+    me_pages,
+    memory_pages,
+    question_pages,
+    reminder_pages,
+    search_page,
+    world_pages,
+)
 from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
@@ -22,15 +33,20 @@ ROUTES: Final = (
     Route(method="POST", pattern="/in/name", handler=me_pages.name, open=True),
     Route(method="POST", pattern="/out", handler=me_pages.out),
     Route(method="POST", pattern="/agent", handler=me_pages.choose_agent),
+    Route(method="POST", pattern="/notify", handler=app_pages.notify),
+    Route(method="GET", pattern="/waiting", handler=app_pages.waiting),
+    Route(method="GET", pattern="/manifest.webmanifest", handler=app_pages.manifest, open=True),
     Route(method="GET", pattern="/chat", handler=chat_pages.chats),
     Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
-    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.latest),
+    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.log),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
+    Route(method="GET", pattern="/chat/{thread}/sent/{message}/{nth}", handler=chat_pages.sent),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say, takes_files=True),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
+    Route(method="GET", pattern="/search", handler=search_page.search),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),
     Route(method="GET", pattern="/receipt", handler=question_pages.received),
@@ -48,7 +64,10 @@ ROUTES: Final = (
     Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage, admin=True),
     Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead, admin=True),
     Route(method="GET", pattern="/admin/people", handler=admin_pages.people, admin=True),
+    Route(method="GET", pattern="/admin/log", handler=admin_pages.log, admin=True),
     Route(method="GET", pattern="/me", handler=me_pages.me),
+    Route(method="POST", pattern="/theme", handler=me_pages.choose_theme),
+    Route(method="GET", pattern="/reminders", handler=reminder_pages.reminders),
     *(Route(method="POST", pattern=form.path, handler=form.say, admin=form.admin) for form in COMMAND_FORMS),
 )
 

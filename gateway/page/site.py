@@ -28,8 +28,9 @@ from gateway.ops.connections import ALWAYS, STRANGER
 from gateway.ops.health import Report
 from gateway.ops.http import Admission, asks_us, authority_of, comes_from, in_words
 from gateway.page import markdown
-from gateway.page.forms import BadForm, sent
+from gateway.page.forms import MOST_FILES, BadForm, sent
 from gateway.page.visitors import Visitor, Visitors
+from gateway.reading.attachments import PICTURE_BYTES
 from gateway.wording.texts import CATALOGUE, Texts, spoken
 from languages import Language
 from memory.errors import StorageError
@@ -44,10 +45,17 @@ _SECURITY: Final = {
     **ALWAYS,
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+#: The permissions of the one page that records a voice.
+LISTENS: Final = "camera=(), geolocation=(), microphone=(self)"
 _COOKIE_DAYS: Final = 90
+#: The cookie of the theme, which says nothing of a person, and the days that it is kept.
+_THEME: Final = "theme"
+_THEMES: Final = ("light", "dark")
+_THEME_DAYS: Final = 365
 #: The most digits of a number.
 _DIGITS: Final = 15
 
@@ -85,6 +93,11 @@ class Visit:
     @property
     def query(self) -> Mapping[str, str]:
         return self.request.query
+
+    @property
+    def theme(self) -> str:
+        given = self.request.cookies.get(_THEME, "")
+        return given if given in _THEMES else "system"
 
     @property
     def is_enhanced(self) -> bool:
@@ -156,7 +169,8 @@ class Site:
         self._waiting = waiting
         self._url = config.settings.web.url
         self._host = urlsplit(self._url).hostname or ""
-        self._upload = config.settings.attachments.max_bytes
+        self.upload = config.settings.attachments.max_bytes
+        self.hears = self.upload > 0 and config.settings.transcriber is not None
         self._visitors = visitors
         self._routes = routes
         self._language = language
@@ -171,12 +185,13 @@ class Site:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.globals |= {"static": self._address}
+        made.globals |= {"static": self.address}
         made.filters |= {
             "markdown": markdown.rendered,
             "plain": markdown.plain,
             "part": lambda one: quote(one, safe=""),
             "capital": lambda one: one[:1].upper() + one[1:],
+            "size": _size,
             "grouped": lambda one: f"{one:,}".replace(",", "\u202f"),
         }
         return made
@@ -193,10 +208,21 @@ class Site:
         return await self._told(request, self._entered(request)) if file is None else file
 
     async def failed(self, request: web.BaseRequest, status: int, error_id: str) -> web.Response:
-        return await self._refusal(request, status, lambda own: in_words(own, status, error_id))
+        return await self._refusal(request, status, lambda own: self._in_words(own, request, status, error_id))
 
     def secured(self, headers: Mapping[str, str]) -> dict[str, str]:
         return {**_SECURITY, **headers}
+
+    def limits(self, texts: Texts) -> str:
+        """Returns how many files are taken at once, and how large ones."""
+        return texts(
+            "page.files.limits", count=MOST_FILES, together=_size(self.upload),
+            picture=_size(min(PICTURE_BYTES, self.upload)),
+        )  # fmt: skip
+
+    def _in_words(self, texts: Texts, request: web.BaseRequest, status: int, error_id: str = "") -> str:
+        words = in_words(texts, status, error_id)
+        return f"{words} {self.limits(texts)}" if status == 413 and request.path.endswith("/say") else words
 
     async def _told(self, request: web.BaseRequest, deed: Awaitable[_T]) -> _T | web.StreamResponse:
         try:
@@ -206,7 +232,7 @@ class Site:
             return await self._refusal(request, exc.status, lambda own: own(key))
         except BadForm as exc:
             status = exc.status
-            return await self._refusal(request, status, lambda own: in_words(own, status))
+            return await self._refusal(request, status, lambda own: self._in_words(own, request, status))
         except NotTaken as exc:
             why = str(exc)
             return await self._refusal(request, 503, lambda _own: why)
@@ -255,7 +281,8 @@ class Site:
             visit = replace(visit, waiting=await self._waiting(visit))
         response = await route.handler(visit)
         if not response.prepared:
-            response.headers.update(_SECURITY)
+            for name, value in _SECURITY.items():
+                response.headers.setdefault(name, value)
         return response
 
     def _room(self, route: Route, guest: Visitor | None) -> int:
@@ -263,7 +290,7 @@ class Site:
             return 0
         if guest is None:
             return _STRANGER_BYTES
-        return _FORM_BYTES + (self._upload if route.takes_files else 0)
+        return _FORM_BYTES + (self.upload if route.takes_files else 0)
 
     # The origin of a request ------------------------------------------------------------------------------------
 
@@ -280,22 +307,30 @@ class Site:
         return request.cookies.get(self._cookie_name(request))
 
     def set_cookie(self, request: web.BaseRequest, response: web.StreamResponse, token: str) -> None:
+        self.remember(request, response, self._cookie_name(request), token)
+
+    def remember(self, request: web.BaseRequest, response: web.StreamResponse, name: str, value: str) -> None:
         response.set_cookie(
-            self._cookie_name(request),
-            token,
-            max_age=_COOKIE_DAYS * 86_400,
-            path="/",
-            secure=self._is_secure(request),
-            httponly=True,
+            name, value, max_age=_COOKIE_DAYS * 86_400, path="/", secure=self._is_secure(request), httponly=True,
             samesite="Lax",
-        )
+        )  # fmt: skip
 
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
 
+    def set_theme(self, request: web.BaseRequest, response: web.StreamResponse, theme: str) -> None:
+        """Has the browser remember a theme; any other word leaves the choice to its system."""
+        secure = self._is_secure(request)
+        if theme in _THEMES:
+            response.set_cookie(
+                _THEME, theme, max_age=_THEME_DAYS * 86_400, path="/", secure=secure, httponly=True, samesite="Lax"
+            )
+        else:
+            response.del_cookie(_THEME, path="/", secure=secure, httponly=True)
+
     # Files of the page itself -----------------------------------------------------------------------------------
 
-    def _address(self, name: str) -> Markup:
+    def address(self, name: str) -> Markup:
         return Markup("/static/{}/{}").format(self._static[name][0], name)
 
     def _file(self, request: web.BaseRequest) -> web.Response | None:
@@ -334,6 +369,10 @@ class Site:
         return Texts(spoken(own, guest.served.spec.language), guest.context.timezone, on_page=True)
 
 
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:.3g}\u202fMB" if count >= 1_000_000 else f"{-(-count // 1_000)}\u202fkB"
+
+
 def _accepted(request: web.BaseRequest) -> str:
     """Returns the first language of the browser's list, which is in order, that the catalogue has; "" if none."""
     listed = request.headers.get("Accept-Language", "").split(",")
@@ -343,7 +382,10 @@ def _accepted(request: web.BaseRequest) -> str:
 
 def _static() -> dict[str, tuple[str, str, bytes]]:
     """Returns the page's own files by name: a part of their hash, their type and their bytes."""
-    kinds = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+    kinds = {
+        ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+        ".png": "image/png",
+    }  # fmt: skip
     files = {}
     for file in resources.files("gateway.page").joinpath("static").iterdir():
         kind = kinds.get(Path(file.name).suffix)

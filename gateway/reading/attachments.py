@@ -49,7 +49,7 @@ REASONS = {
 _MESSAGES_AT_ONCE = 4
 #: Models refuse larger pictures (Anthropic's take 5 MB) or are slow at them, and a picture goes with each request for
 #: as long as it stays in the window.
-_PICTURE_BYTES = 5_000_000
+PICTURE_BYTES = 5_000_000
 #: PDFs read at the same time, by processes of up to 512 MB.
 _PDFS_AT_ONCE = 2
 #: Seconds to wait before a second try at fetching if the platform names no wait.
@@ -181,7 +181,7 @@ class Attachments:
         return "too_large" if (attachment.size or 0) > self._most(attachment) else ""
 
     def _most(self, attachment: Attachment) -> int:
-        return min(self._max_bytes, _PICTURE_BYTES) if attachment.kind == "image" else self._max_bytes
+        return min(self._max_bytes, PICTURE_BYTES) if attachment.kind == "image" else self._max_bytes
 
     async def _fetched(
         self, channel: Channel, inbound: Inbound, attachment: Attachment, *, limit: int, until: float
@@ -216,7 +216,7 @@ class Attachments:
         picture = picture_type(data)
         if picture is not None:
             seen = replace(attachment, kind="image", media_type=picture)
-            if len(data) > _PICTURE_BYTES:
+            if len(data) > PICTURE_BYTES:
                 return _attached(seen, "named", why="too_large")
             return _attached(seen, "picture", data=data)
         if is_pdf(data):

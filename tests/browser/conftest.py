@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -11,7 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 from playwright.async_api import Page as Shown
 
-from tests.kit.browser import chromium
+from tests.kit.browser import chromium, firefox
 from tests.kit.patience import SECONDS
 from tests.kit.served import Clock, Served
 from tests.kit.visit import Guest, Page, paged
@@ -51,7 +52,7 @@ async def shipped(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pag
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     expect.set_options(timeout=SECONDS * 1_000)
-    async with chromium() as running:
+    async with (firefox if os.environ.get("REMORA_BROWSER") == "firefox" else chromium)() as running:
         yield running
 
 

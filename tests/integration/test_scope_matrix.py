@@ -73,6 +73,7 @@ NOT_READING = {
         ("Mailbox.in_doubt", "Mailbox.lost_placeholder", "Mailbox.sent", "Mailbox.take"),
         _QUEUE,
     ),
+    "Browse.waiting": "a number, of the asker's own private chats (test_page_files)",
     "ApiKeys.of": "the asker's own keys (test_keys)",
     "ApiKeys.revoke": "whether the asker had such a key (test_keys)",
     "ApiKeys.holder": "whose the very key is that is shown (test_keys)",

@@ -231,6 +231,12 @@ async def _paged(world: World, spot: Spot) -> object:
     turns = await world.service.database.read(
         lambda reader: reader.ids("select id from turns order by id desc limit 9")
     )
+    said = await world.service.database.read(
+        lambda reader: reader.all(
+            "select m.id, m.platform_ref, k.key from messages m join sessions k on k.id = m.session_id"
+            " where m.role = 'user' order by m.id desc limit 30"
+        )
+    )
     shown = []
     for _, short_id in rows:
         try:
@@ -248,7 +254,11 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
+        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
+        await browse.sent(context, [row["id"] for row in said]),
+        *[await browse.sent_one(context, row["key"], row["platform_ref"] or "", nth=0) for row in said],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
+        await browse.keys_of(context, range(1, 1_000)),
     ]
 
 
@@ -547,7 +557,8 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "said",
+                         "keys_of", "entered", "sent", "sent_one")
         ),
         read=_paged,
         shows=_learned,
