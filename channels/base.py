@@ -416,7 +416,8 @@ class Capabilities:
     `introduces` is True if the first answer may be followed by a word about the bot. `hidden` is True if the answer
     to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
     chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
-    after `shows_after` seconds; None takes the configured value. `comes_and_goes` is True if nothing is wrong when a
+    after `shows_after` seconds; None takes the configured value. `marks` is True if a message is marked while its
+    answer is made, as nothing else shows that but "typing". `comes_and_goes` is True if nothing is wrong when a
     row waits, because it is shown only while the person looks.
     """
 
@@ -430,6 +431,7 @@ class Capabilities:
     direct: bool = False
     file_bytes: int = 0
     shows_after: float | None = None
+    marks: bool = False
     comes_and_goes: bool = False
 
 
@@ -493,11 +495,15 @@ class Host(Protocol):
         """
         return
 
-    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
-        """Tells that the author of `inbound` likes the message it names, or does not; or no more, if not `kept`.
+    async def on_reacted(self, inbound: Inbound, reaction: Reaction, *, kept: bool) -> None:
+        """Tells how the author of `inbound` reacts to the message it names, or does no more, if not `kept`.
 
         The thread may be unknown. Raises `NotTaken`.
         """
+        return
+
+    async def on_previews(self, inbound: Inbound) -> None:
+        """Tells the previews of links, which `inbound` has, of a message that was said before. Raises `NotTaken`."""
         return
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
@@ -591,6 +597,10 @@ class Channel(Protocol):
         """Shows for some seconds that an answer is being made, if the platform can. Raises nothing."""
         return
 
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        """Marks a message as being answered, or takes the mark away, if `capabilities.marks`. Raises nothing."""
+        return
+
     async def send(self, outbound: Outbound) -> str:
         """Shows or edits (`outbound.edits`) a message; returns its id. If not `certain`, an error may have shown it."""
         ...
@@ -608,9 +618,29 @@ def rows(buttons: Sequence[Button]) -> list[tuple[Button, ...]]:
     return [tuple(row) for row in laid]
 
 
-def judgement(emoji: str) -> bool | None:
-    """Returns whether a reaction is a judgement of an answer, True for praise; None for any other reaction."""
-    return {"👍": True, "❤": True, "👎": False}.get(_SHADES.sub("", emoji))
+#: The sign on a message that is being answered.
+EYES: Final = "👀"
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What an emoji under a message says: whether its person likes it (`good`), and yes or no to what it asks."""
+
+    good: bool | None
+    yes: bool | None
+
+
+_REACTIONS: Final = {
+    "👍": Reaction(True, True),
+    "❤": Reaction(True, None),
+    "✅": Reaction(None, True),
+    "👎": Reaction(False, False),
+    "❌": Reaction(None, False),
+}
+
+
+def reaction_of(emoji: str) -> Reaction | None:
+    return _REACTIONS.get(_SHADES.sub("", emoji))
 
 
 @lru_cache(4_096)

@@ -59,8 +59,9 @@ def channel(bot: BotSettings, *, now: Callable[[], int]) -> Channel:
         from channels.discord import DiscordChannel
 
         return DiscordChannel(
-            id=bot.id, token=token, base_url=bot.base_url, proxy=bot.own_proxy, mention=bot.mention, now=now
-        )
+            id=bot.id, token=token, base_url=bot.base_url, proxy=bot.own_proxy,
+            mention=bot.mention, stream=bot.stream, now=now,
+        )  # fmt: skip
     from channels.telegram import TelegramChannel, Webhook, Wire
 
     return TelegramChannel(

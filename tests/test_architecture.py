@@ -97,7 +97,7 @@ VENDORS = {
         "channels/telegram/send.py",
         "channels/telegram/updates.py", "channels/telegram/wire.py",
     },
-    "discord": {"channels/discord/gateway.py"},
+    "discord": {f"channels/discord/{name}.py" for name in ("gateway", "missed", "places", "presence")},
     "pypdf": {"gateway/reading/pdf.py"},
     "aiohttp_socks": {"channels/proxies.py"},
     "python_socks": {"channels/proxies.py", "gateway/internet/reach.py"},
@@ -135,7 +135,7 @@ VENDORS = {
 MOST: dict[str, int] = {
     "lines": 91_500,
     "test_lines": 99_500,
-    "options": 139,
+    "options": 140,
     "long_functions": 0,
     "two_way_rooms": 0,
     "process_files": 6,

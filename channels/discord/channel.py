@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from channels import markup
 from channels.base import (
@@ -75,11 +77,14 @@ class DiscordChannel(Channel):
         base_url: str = API,
         proxy: str | None = None,
         mention: bool = True,
+        stream: Literal["edit", "mark"] = "edit",
         now: Callable[[], int],
         pace: Pace | None = None,
     ) -> None:
         """Raises `ChannelRefused` if `token` can't be a token."""
         self.id = id
+        if stream == "mark":
+            self.capabilities = replace(self.capabilities, stream="none", marks=True)
         self._pace = pace or Pace()
         self._token = token.strip()
         self._base_url = base_url
@@ -177,6 +182,9 @@ class DiscordChannel(Channel):
 
     async def typing(self, place: Place) -> None:
         await self._screen.typing(place)
+
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        await self._screen.mark(place, message_id, on=on)
 
     def _direct_opened(self, channel: str) -> None:
         if self._receiver is not None:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Coroutine, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import structlog
 
 from channels import markup
 from channels.base import (
+    EYES,
     Blocked,
     ChannelError,
     ChannelUnavailable,
@@ -150,6 +152,15 @@ class DiscordScreen:
             return
         with suppress(ChannelError):
             await self._rest.call("POST", f"/channels/{_target(place)}/typing", seconds=_ASIDE_SECONDS)
+
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        if not (_target(place).isdecimal() and message_id.isdecimal()):
+            return
+        path = f"/channels/{_target(place)}/messages/{message_id}/reactions/{quote(EYES)}/@me"
+        bucket = f"/channels/{_target(place)}/messages/id/reactions"
+        # Where the bot may not react, or the message is gone, the answer comes without a mark.
+        with suppress(ChannelError):
+            await self._rest.call("PUT" if on else "DELETE", path, bucket=bucket, seconds=_ASIDE_SECONDS)
 
     async def messages(self, target: str, query: dict[str, str]) -> list[Json]:
         """Returns a page of a channel's messages, newest first. Raises as `Rest.call`."""

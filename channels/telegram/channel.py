@@ -133,8 +133,9 @@ class TelegramChannel(Channel):
 
     `send`, `revise` and `typing` also work while `run` is not running. With `mention`, the bot is addressed in groups
     only by its @name, a reply to it or a command; without it, every message addresses the bot. With `stream` "draft",
-    an answer in a private chat grows as a draft, which is no message, if Telegram lets this bot do so. With a
-    `webhook`, updates are sent to `hook`; without it they are fetched. `now` returns milliseconds UTC.
+    an answer in a private chat grows as a draft, which is no message, if Telegram lets this bot do so; with "mark" it
+    comes whole, and a reaction marks the message until then. With a `webhook`, updates are sent to `hook`; without it
+    they are fetched. `now` returns milliseconds UTC.
     """
 
     id = ""
@@ -155,7 +156,7 @@ class TelegramChannel(Channel):
         id: str,  # noqa: A002 - the protocol's word
         wire: Wire,
         mention: bool = True,
-        stream: Literal["edit", "draft"] = "edit",
+        stream: Literal["edit", "draft", "mark"] = "edit",
         webhook: Webhook | None = None,
         now: Callable[[], int],
         pace: Pace | None = None,
@@ -166,6 +167,8 @@ class TelegramChannel(Channel):
         self._pace = pace or Pace()
         request_seconds = self._pace.request_seconds
         self._screen = TelegramScreen(id, self._wire, stream=stream, now=now, request_seconds=request_seconds)
+        if stream == "mark":
+            self.capabilities = replace(self.capabilities, stream="none", marks=True)
         self._webhook = webhook
         self._path = f"/telegram/{quote(id, safe='')}"
         self._now = now
@@ -250,6 +253,9 @@ class TelegramChannel(Channel):
 
     async def typing(self, place: Place) -> None:
         await self._screen.typing(place)
+
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        await self._screen.mark(place, message_id, on=on)
 
     async def send(self, outbound: Outbound) -> str:
         return await self._screen.send(outbound)
@@ -501,8 +507,8 @@ class TelegramChannel(Channel):
         elif update.message_reaction is not None:
             reacted = reader.reacted(update.message_reaction, update.update_id)
             if reacted is not None:
-                inbound, good, kept = reacted
-                await host.on_judged(inbound, good=good, kept=kept)
+                inbound, reaction, kept = reacted
+                await host.on_reacted(inbound, reaction, kept=kept)
         elif update.message is not None and update.message.migrate_to_chat_id is not None:
             old, new = update.message.chat.id, update.message.migrate_to_chat_id
             await host.on_moved(self.id, str(old), str(new))

@@ -15,19 +15,39 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import structlog
-from aiogram.methods import EditMessageText, SendChatAction, SendDocument, SendMessage, SendMessageDraft, TelegramMethod
+from aiogram.methods import (
+    EditMessageText,
+    SendChatAction,
+    SendDocument,
+    SendMessage,
+    SendMessageDraft,
+    SetMessageReaction,
+    TelegramMethod,
+)
 from aiogram.types import (
     BufferedInputFile,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
     MessageEntity,
+    ReactionTypeEmoji,
     ReplyParameters,
 )
 from pydantic import TypeAdapter, ValidationError
 
 from channels import markup
-from channels.base import Button, ChannelError, ChannelUnavailable, Chunk, EditGone, Outbound, Place, TooLarge, rows
+from channels.base import (
+    EYES,
+    Button,
+    ChannelError,
+    ChannelUnavailable,
+    Chunk,
+    EditGone,
+    Outbound,
+    Place,
+    TooLarge,
+    rows,
+)
 from channels.telegram.updates import GENERAL
 from channels.telegram.wire import TelegramRateLimited, TelegramRefused, Wire, not_shown
 
@@ -65,7 +85,7 @@ class TelegramScreen:
         channel: str,
         wire: Wire,
         *,
-        stream: Literal["edit", "draft"],
+        stream: Literal["edit", "draft", "mark"],
         now: Callable[[], int],
         request_seconds: float,
     ) -> None:
@@ -114,6 +134,17 @@ class TelegramScreen:
                 thread = _thread(place)
                 action = SendChatAction(chat_id=int(place.chat), action="typing", message_thread_id=thread)
                 await self._call(place.chat, action, seconds=ASIDE_SECONDS)
+
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        reaction = SetMessageReaction(
+            chat_id=int(place.chat),
+            message_id=int(message_id),
+            reaction=[ReactionTypeEmoji(emoji=EYES)] if on else [],
+        )
+        # Where the bot may not react, or the message is gone, the answer comes without a mark.
+        with suppress(ChannelError):
+            async with self._pace(place.chat).lock:
+                await self._call(place.chat, reaction, seconds=ASIDE_SECONDS)
 
     async def send(self, outbound: Outbound) -> str:
         """See `Channel.send`."""

@@ -24,7 +24,7 @@ from aiogram.types import (
     Update,
 )
 
-from channels.base import ChatKind, Inbound, judgement
+from channels.base import ChatKind, Inbound, Reaction, reaction_of
 from channels.telegram.contents import (
     answered_by,
     attachments,
@@ -174,15 +174,15 @@ class UpdateReader:
             language=press.from_user.language_code or "",
         )
 
-    def reacted(self, reaction: MessageReactionUpdated, update_id: int) -> tuple[Inbound, bool, bool] | None:
-        """Returns who judges which message, whether they like it, and False if they have taken that back.
+    def reacted(self, reaction: MessageReactionUpdated, update_id: int) -> tuple[Inbound, Reaction, bool] | None:
+        """Returns who reacts to which message, how, and False if they have taken that back.
 
         Returns None for other reactions, and for those of bots and of people who stay anonymous.
         """
         kind, author = _kind(reaction.chat), reaction.user
-        now, before = _judgement(reaction.new_reaction), _judgement(reaction.old_reaction)
-        good = before if now is None else now
-        if kind is None or author is None or author.is_bot or good is None:
+        now, before = _said_by(reaction.new_reaction), _said_by(reaction.old_reaction)
+        told = now or before
+        if kind is None or author is None or author.is_bot or told is None:
             return None
         inbound = Inbound(
             channel=self.channel,
@@ -197,7 +197,7 @@ class UpdateReader:
             text="",
             sent_at=int(reaction.date.timestamp()) * 1000,
         )
-        return inbound, good, now is not None
+        return inbound, told, now is not None
 
     def _said(self, message: Message, update_id: int, *, edited: bool) -> Inbound | None:
         kind, topic = _kind(message.chat), self._topic_name(message)
@@ -260,10 +260,10 @@ class UpdateReader:
         return well_formed(self.topics.get(where, ""))
 
 
-def _judgement(reactions: Sequence[ReactionTypeUnion]) -> bool | None:
-    """Returns the last judgement among reactions."""
-    judged = [judgement(reaction.emoji) for reaction in reactions if isinstance(reaction, ReactionTypeEmoji)]
-    return next((good for good in reversed(judged) if good is not None), None)
+def _said_by(reactions: Sequence[ReactionTypeUnion]) -> Reaction | None:
+    """Returns the last of the reactions that say something."""
+    known = [reaction_of(reaction.emoji) for reaction in reactions if isinstance(reaction, ReactionTypeEmoji)]
+    return next((said for said in reversed(known) if said is not None), None)
 
 
 def is_present(change: ChatMemberUpdated) -> bool:

@@ -44,6 +44,8 @@ WHEN: Final = "remind_when"
 TIME: Final = "time"
 #: Minutes by which a reminder is put off if no time is named.
 _SNOOZE: Final = reminder_lines.SNOOZES[0]
+#: Hours that people mean of the morning and of the evening.
+_EITHER: Final = (5, 6, 7, 8)
 #: The most characters beside a time in a message that counts as only a time: "no, at 10, please".
 _BESIDE: Final = 25
 #: Characters of a reminder's text in a list.
@@ -115,7 +117,7 @@ async def requested(call: Call, reading: Reading | Unclear, *, private: bool = F
     elif isinstance(reading, Unclear):
         await _add(call, reading.what, None, private=private, unclear=reading)
     else:
-        await _add(call, reading.what, due_of(reading), private=private)
+        await _add(call, reading.what, due_of(reading), private=private, half=_half(call, reading))
 
 
 def _unfit(call: Call, text: str) -> str:
@@ -137,11 +139,11 @@ async def answer_when(call: Call, question: Question, taken: str) -> None:
             edits.reminding.cancel(asked)
             return call.texts("remind.not_set")
         if isinstance(reading, Unclear):
-            return _when_again(call, edits, asked, reading.reason, often=often or reading.often)
+            return _when_again(call, edits, asked, reading, often=often or reading.often)
         if often and reading.rule is None and not reading.day_given:
-            return _when_again(call, edits, asked, "often", often=True)
+            return _when_again(call, edits, asked, Unclear(what="", reason="often"), often=True)
         edits.settle(question, TIME)
-        return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set")
+        return _set_back(call, edits, _retimed(call, edits, asked, reading), "remind.set", half=_half(call, reading))
 
     await _with(call, lambda reminding: reminding.of_id(reminder_id), take)
 
@@ -205,7 +207,7 @@ def _time_alone(call: Call) -> Reading | Unclear | None:
 async def retimed(call: Call, reminder: Reminder, reading: Reading | Unclear) -> None:
     def set_time(edits: Edits, meant: Reminder) -> Asking:
         if isinstance(reading, Unclear):
-            return _when_again(call, edits, meant, reading.reason)
+            return _when_again(call, edits, meant, reading)
         return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
 
     await _with(call, lambda reminding: reminding.of_id(reminder.id), set_time)
@@ -243,7 +245,7 @@ async def _set_task(call: Call, said: str) -> None:
     if call.agent.offline:
         await call.say(call.texts("remind.task.no_model"))
     elif isinstance(reading, Unclear):
-        await call.say(call.texts(f"remind.time.{reading.reason}"))
+        await call.say(_unread(call, reading) + call.texts(f"remind.time.{reading.reason}"))
     elif unfit := _unfit(call, reading.what):
         await call.say(unfit)
     else:
@@ -272,6 +274,7 @@ async def _add(
     private: bool = False,
     kind: ReminderKind = "reminder",
     unclear: Unclear | None = None,
+    half: str = "",
 ) -> None:
     """Sets a reminder. One whose time is `unclear` waits without a time, which is asked for."""
 
@@ -280,8 +283,8 @@ async def _add(
         if isinstance(made, str):
             return made
         if unclear is not None:
-            return _when_again(call, edits, made, unclear.reason, often=unclear.often)
-        return _set_back(call, edits, made, "remind.set")
+            return _when_again(call, edits, made, unclear, often=unclear.often)
+        return _set_back(call, edits, made, "remind.set", half=half)
 
     await call.do(add)
 
@@ -318,23 +321,36 @@ def _made(
         return call.texts("remind.full", most=MOST_REMINDERS)
 
 
-def _when_again(call: Call, edits: Edits, reminder: Reminder, reason: str, *, often: bool = False) -> Asking:
+def _when_again(call: Call, edits: Edits, reminder: Reminder, unclear: Unclear, *, often: bool = False) -> Asking:
     """Asks for the time of a reminder; of one that is to come `often`, an hour alone won't do."""
     question = edits.ask(WHEN, {"reminder": reminder.id, "often": often}, choices=("no",), preset="no")
-    asked = call.texts(f"remind.ask.{reason}", text=excerpt(reminder.text))
+    asked = _unread(call, unclear) + call.texts(f"remind.ask.{unclear.reason}", text=excerpt(reminder.text))
     return Asking(text=asked, buttons=buttons(question, call.texts, alone=True), reminder=reminder.id)
 
 
-def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str) -> Asking:
-    text = reminder_lines.set_back(call.texts, reminder, edits.reminding.now, key=key)
+def _unread(call: Call, unclear: Unclear) -> str:
+    return call.texts("remind.unread", words=unclear.words) + " " if unclear.words else ""
+
+
+def _half(call: Call, reading: Reading) -> str:
+    """Says which half of the day was taken, of an hour that people mean of either, while both are ahead."""
+    other = reading.first.replace(hour=(reading.first.hour + 12) % 24)
+    ahead = other.timestamp() * 1000 > call.memory.reminders.after(timedelta(0))
+    if not reading.bare or not ahead or reading.first.hour % 12 not in _EITHER:
+        return ""
+    return "\n" + call.texts("remind.half", taken=f"{reading.first:%H:%M}", other=f"{other:%H:%M}")
+
+
+def _set_back(call: Call, edits: Edits, reminder: Reminder, key: str, *, half: str = "") -> Asking:
+    text = reminder_lines.set_back(call.texts, reminder, edits.reminding.now, key=key) + half
     return Asking(text=text, buttons=(reminder_lines.cancel_button(call.texts, reminder),), reminder=reminder.id)
 
 
 async def _change(call: Call, action: str, number: int, said: str) -> None:
     reading = call.memory.reminders.read_time(call.context, said, language=call.texts.language) if said else None
     if action in ("change", "snooze") and (said or action == "change") and not isinstance(reading, Reading):
-        reason = reading.reason if isinstance(reading, Unclear) else "none"
-        await call.say(call.texts(f"remind.time.{reason}"))
+        unclear = reading or Unclear(what="", reason="none")
+        await call.say(_unread(call, unclear) + call.texts(f"remind.time.{unclear.reason}"))
         return
 
     def change(edits: Edits, meant: Reminder) -> str | Asking:

@@ -152,7 +152,7 @@ class TelegramSettings(KnownBot):
     allow: tuple[PersonNumber, ...] = _PEOPLE
     admins: tuple[PersonNumber, ...] = _ADMINS
     groups: tuple[GroupNumber, ...] = _PEOPLE
-    stream: Literal["edit", "draft"] = "edit"
+    stream: Literal["edit", "draft", "mark"] = "edit"
     webhook: str | None = Field(
         default=None,
         max_length=1000,
@@ -202,6 +202,7 @@ class DiscordSettings(KnownBot):
     admins: tuple[DiscordPerson, ...] = _ADMINS
     servers: tuple[DiscordServer, ...] = _PEOPLE
     groups: tuple[DiscordChannelNumber, ...] = _PEOPLE
+    stream: Literal["edit", "mark"] = "edit"
 
     @property
     def number(self) -> str:

@@ -88,6 +88,14 @@ def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[B
     return tuple(Button(label=label(texts, name), data=answering(question, name) + end) for name in question.choices)
 
 
+def answered_by(question: Question, *, yes: bool) -> str | None:
+    """Returns the data of the button that a yes or a no under the question stands for; None if there is none."""
+    others = [choice for choice in question.choices if choice != "no"]
+    only = others[0] if len(others) == 1 else ""
+    meant = (question.preset if question.preset in others else only) if yes else "no"
+    return answering(question, meant) if meant in question.choices else None
+
+
 def label(texts: Texts, choice: str) -> str:
     """Returns the words for a choice; the id of a memory stands for itself."""
     return texts(choice) if choice in CATALOGUE[texts.language] else choice

@@ -224,7 +224,10 @@ class TurnRunner:
         if course.appends:
             yield noting(lambda text: channel.append(place, turn_id, text))
             return
-        shows_after = channel.capabilities.shows_after
+        shows_after, last = channel.capabilities.shows_after, course.heard[-1].inbound
+        marked = () if last.ticket or last.pressed is not None else (last.message_id,)
+        if marked and channel.capabilities.marks and course.turn.attempts > 1:  # by a process that has ended
+            await channel.mark(place, *marked, on=False)
         async with Progress(
             self._memory.mailbox,
             channel,
@@ -233,6 +236,7 @@ class TurnRunner:
             reply_to=course.reply_to,
             after_seconds=self._limits.placeholder_seconds if shows_after is None else shows_after,
             safe=lambda text: self._defang(course.mask(text), True),
+            marked=marked,
         ) as progress:
             yield noting(progress.on_text) if channel.capabilities.stream == "edit" and not secret else None
 

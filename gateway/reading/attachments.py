@@ -253,6 +253,12 @@ class Attachments:
         return kept.strip() and f"{kept.rstrip()}{_CUT if cut else ''}"
 
 
+def previews(inbound: Inbound) -> tuple[Attached, ...]:
+    """Returns the previews of links among what comes with a message. They have no bytes."""
+    beside = [brought for brought in inbound.attachments if brought.kind == "preview"]
+    return tuple(replace(_attached(one, "text" if one.text else "named"), kind=LINK) for one in beside)
+
+
 def label(attached: Attached) -> str:
     """Returns the line for history: `[picture: cat.jpg]`, `[file: report.pdf, 12 pages]`, `[voice message]`.
 

@@ -20,7 +20,7 @@ from gateway.commands import table
 from gateway.pipeline.course import Agent, Heard, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.store import Roster, Store, where_said, who_said
-from gateway.reading.attachments import Attachments
+from gateway.reading.attachments import Attachments, previews
 from gateway.reception.backlog import Lanes, Waiting
 from gateway.wording.texts import Texts, heard_in
 from memory.errors import StorageError
@@ -172,6 +172,37 @@ class Intake:
         await store.memory.requests.amend(
             where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
         )
+
+    async def preview(self, store: Store, inbound: Inbound) -> bool:
+        """Puts the previews of links beside a message that still waits for its turn; False if it doesn't."""
+        brought = self._safe([one for one in inbound.attachments if one.kind == "preview"])
+
+        def changed(payload: str) -> str | None:
+            said = _parsed(payload)
+            if said is None or (said.message_id, said.author_id) != (inbound.message_id, inbound.author_id):
+                return None
+            # What comes with the message may be read already.
+            return None if said.brings or said.edited else replace(said, attachments=brought).to_json()
+
+        row = await store.memory.mailbox.reword(inbound.place.session_key, changed)
+
+        def in_place(waiting: Waiting) -> Waiting | None:
+            if row is None or waiting.store is not store or waiting.heard.inbox_id != row.id:
+                return None
+            heard = replace(waiting.heard, inbound=replace(waiting.heard.inbound, attachments=brought))
+            return replace(waiting, heard=heard)
+
+        return row is not None and (row.held or self._lanes.replace(inbound.place.session_key, in_place))
+
+    async def keep_previews(self, store: Store, inbound: Inbound) -> None:
+        """Keeps the previews of links with a message whose turn has begun, once that is over."""
+        await self._lanes.idle(inbound.place.session_key)
+        kept = previews(replace(inbound, attachments=self._safe(inbound.attachments)))
+        update = inbound.platform, inbound.bot_id, inbound.update_key
+        try:
+            await store.memory.mailbox.attach_late(update, inbound.message_id, kept)
+        except StorageError as exc:
+            log.error("previews.unsaved", session=inbound.place.session_key, error=str(exc))
 
     async def take_back(self, store: Store, place: Place, message_ids: Sequence[str]) -> list[int]:
         """Takes back deleted messages, with what was learned from them. Returns the inbox rows of those that waited."""

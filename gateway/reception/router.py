@@ -17,14 +17,14 @@ from typing import Literal, TypeAlias, TypeVar
 import structlog
 
 from agents.spans import span
-from channels.base import Channel, CommandSpec, Form, Inbound, NotTaken, Place, Suggestion
+from channels.base import Channel, CommandSpec, Form, Inbound, NotTaken, Place, Reaction, Suggestion
 from gateway.commands import plain, table
 from gateway.ops.reloading import Reload
 from gateway.pipeline.course import Agent, Heard
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.observed import Observed
 from gateway.pipeline.policy import code_in
-from gateway.pipeline.questions import goes_on
+from gateway.pipeline.questions import answered_by, goes_on
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reading.attachments import Attachments
 from gateway.reception.backlog import Backlog, LaneFull, Lanes, Unstored, Waiting
@@ -260,17 +260,31 @@ class Router:
         except StorageError as exc:
             raise _not_taken("rights", exc) from exc
 
-    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
+    async def on_reacted(self, inbound: Inbound, reaction: Reaction, *, kept: bool) -> None:
         named = inbound.place.session_key.partition(":")[0]
+        who = (inbound.platform, named, inbound.chat, inbound.author_id, inbound.message_id)
         try:
-            if await self.may_speak(inbound):
-                for store in self._roster.each_store:
-                    await store.memory.requests.judge(
-                        inbound.platform, named, inbound.chat, inbound.author_id, inbound.message_id,
-                        good=good, kept=kept,
-                    )  # fmt: skip
+            if not await self.may_speak(inbound):
+                return
+            for store in self._roster.each_store:
+                if kept and reaction.yes is not None and (asked := await store.memory.questions.shown(*who)):
+                    key, question = asked
+                    if (data := answered_by(question, yes=reaction.yes)) is not None:
+                        thread = Place.from_session_key(key).thread
+                        await self.on_inbound(replace(inbound, thread=thread, pressed=data))
+                        return
+                if reaction.good is not None:
+                    await store.memory.requests.judge(*who, good=reaction.good, kept=kept)
         except StorageError as exc:
             raise _not_taken("reaction", exc) from exc
+
+    async def on_previews(self, inbound: Inbound) -> None:
+        store, key = self._roster.store_for(inbound), inbound.place.session_key
+        try:
+            if not await self._intake.preview(store, inbound):
+                self._start(key, self._intake.keep_previews(store, inbound))
+        except StorageError as exc:
+            raise _not_taken("previews", exc) from exc
 
     def admins(self, channel: str) -> Sequence[str]:
         return self._policy.admins(channel)

@@ -23,7 +23,7 @@ from memory.forgetting import blank_messages, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import compare, style
 from memory.jobs.compare import DoubtAnswer, FactPair
-from memory.learn import extract, extractions, keep
+from memory.learn import extract, extractions, keep, liked
 from memory.learn.learner import Learner
 from memory.mailbox import inbox, outbox
 from memory.mailbox.mailbox import Mailbox
@@ -610,16 +610,33 @@ class EditRequests:
             speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
             return None if turn_id is None or speaker is None else (turn_id, speaker.id)
 
-        def act(tx: Transaction) -> None:
+        def act(tx: Transaction) -> Scope | None:
             if (pair := judged(tx)) is None:
-                return
+                return None
             if kept:
                 judgements.keep(tx, *pair, good=good, now=self._runtime.now())
             else:
                 judgements.take_back(tx, *pair, good=good)
+            return self._learn_from(tx, *pair)
 
-        if await self._database.read(judged) is not None:
-            await self._database.write(act)
+        if await self._database.read(judged) is None:
+            return
+        if (changed := await self._database.write(act)) is not None:
+            self._changed(changed)
+            await index.keep_up(self._database)
+
+    def _learn_from(self, tx: Transaction, turn_id: int, speaker_id: int) -> Scope | None:
+        """Learns from a thumb how long answers are to be, in private, if the person lets it; where it has learned."""
+        session = chats.session_of_turn(tx, turn_id)
+        speaker = people.speaker_by_id(tx, speaker_id)
+        wanted = speaker.learning and speaker.manner and self._identities.learns_style(session)
+        if not (session.private and session.learning and wanted):
+            return None
+        context = self._identities.context_of(tx, session, speaker)
+        now, new_id = self._runtime.now(), self._runtime.memory_id
+        day = clock.local_date(now, context.timezone).isoformat()
+        learned = liked.learn(tx, context.scope, session.id, now=now, local_date=day, new_id=new_id)
+        return context.scope if learned else None
 
     async def retract(self, platform: str, session_key: str, platform_refs: Sequence[str]) -> int:
         """Erases messages that were deleted on the platform, and memories learned only from them.

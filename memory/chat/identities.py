@@ -69,7 +69,10 @@ class Identities:
             session = chats.reassign(tx, session, agent_id)
         if not session.private:
             chats.keep_threads(tx, session.chat_id, session.thread, own=where.own_threads)
-        return self._context(tx, session, speaker)
+        return self.context_of(tx, session, speaker)
+
+    def learns_style(self, session: chats.Session) -> bool:
+        return self._agents.by_id[session.agent_id].learns_style
 
     @in_read
     def known(self, reader: Reader, where: Where, who: Who) -> Context | None:
@@ -77,7 +80,7 @@ class Identities:
         session = chats.session_by_key(reader, where.session_key)
         if speaker is None or session is None or session.agent_id != self._agents.ids[where.agent]:
             return None
-        return self._context(reader, session, speaker)
+        return self.context_of(reader, session, speaker)
 
     @in_read
     def whose(
@@ -98,14 +101,14 @@ class Identities:
             speaker_id = None if session is None else chats.last_speaker(reader, session.id)
         if session is None or speaker_id is None:
             return None
-        return self._context(reader, session, people.speaker_by_id(reader, speaker_id))
+        return self.context_of(reader, session, people.speaker_by_id(reader, speaker_id))
 
     @in_read
     def is_there(self, reader: Reader, session_key: str) -> bool:
         session = chats.session_by_key(reader, session_key)
         return session is not None and chats.is_present(reader, session)
 
-    def _context(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
+    def context_of(self, reader: Reader, session: chats.Session, speaker: people.Speaker) -> Context:
         return Context(
             session=session,
             speaker=speaker,
@@ -150,6 +153,20 @@ class OpenQuestions(StorePart):
     def open_to_any(self, reader: Reader, context: Context) -> list[OpenQuestion]:
         own = [account.id for account in people.accounts(reader, context.speaker.id)]
         return questions.open_to_any(reader, own, now=self._now())
+
+    @in_read
+    def shown(
+        self, reader: Reader, platform: str, channel: str, chat: str, user_id: str, platform_ref: str
+    ) -> tuple[str, Question] | None:
+        """Returns the question that a message with this id asks a person, if it is open, and the key of its session.
+
+        `channel` is the name in session keys.
+        """
+        keys = chats.sessions_in(reader, platform=platform, channel=channel, reference=chat)
+        speaker = people.known_speaker(reader, platform=platform, user_id=user_id)
+        if speaker is None:
+            return None
+        return questions.shown(reader, keys, platform_ref, asker_id=speaker.id, now=self._now())
 
     async def cancel(self, question: Question) -> None:
         await self._database.write(lambda tx: questions.settle(tx, question.id, None))

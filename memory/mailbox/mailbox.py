@@ -80,6 +80,7 @@ class Mailbox:
     sessions_with_mail = asks(outbox.sessions_with_mail)
     in_doubt = asks(outbox.in_doubt)
     attach = writes_at(attachments.keep)
+    attach_late = writes_at(attachments.keep_late)
     attached = reads(attachments.of_inbox)
     shown_placeholder = reads(outbox.shown_placeholder)
     muted = asks(chats.muted)

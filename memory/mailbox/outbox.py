@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memory.store import word_columns
 from memory.store.database import Reader, Row, Transaction
 
 #: Exactly the condition of the index of open rows; with other wording SQLite does not use it.
+#: The error of rows that wait for the right to write, and the most characters of them in one message.
+MUTED: Final = "muted"
+_LISTED: Final = 1_500
 UNSENT: Final = "state in ('pending', 'sending', 'unknown')"
 #: The channel's part of a session key.
 CHANNEL: Final = "substr(session_key, 1, instr(session_key, ':') - 1)"
@@ -301,9 +304,9 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     """Marks the session's next row `sending` and returns it, or None if nothing is left or the next row has to wait.
 
     A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
-    next wait is meaningful again.
+    next wait is meaningful again. Reminders that were held where nothing might be written are one row.
     """
-    return tx.first(
+    row = tx.first(
         "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
         " else created_at end"
         " where (not_before <= ?1 or created_at > ?1)"
@@ -313,6 +316,27 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
         (now, session_key),
         row_of,
     )
+    return row if row is None or row.error != MUTED else _listed(tx, row)
+
+
+def _listed(tx: Transaction, row: OutboxRow) -> OutboxRow:
+    """Puts the other reminders that wait in a place into this row, as many as one message holds."""
+    others = tx.all(
+        f"select id, text from outbox where {UNSENT} and session_key = ? and state = 'pending'"
+        " and reminder_id is not null order by id",
+        (row.session_key,),
+    )
+    texts, ids = [row.text], []
+    for other in others:
+        if sum(map(len, texts)) + len(other["text"]) <= _LISTED:
+            texts.append(other["text"])
+            ids.append(other["id"])
+    if not ids:
+        return row
+    drop(tx, ids)
+    text = "\n".join(texts)
+    tx.run("update outbox set text = ?, markup = '', buttons = '' where id = ?", (text, row.id))
+    return replace(row, text=text, markup="", buttons=())
 
 
 def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:

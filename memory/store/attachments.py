@@ -58,6 +58,34 @@ def keep(tx: Transaction, now: int, inbox_id: int, attached: Sequence[Attached])
         )  # fmt: skip
 
 
+def keep_late(
+    tx: Transaction, now: int, update: tuple[str, str, str], platform_ref: str, attached: Sequence[Attached]
+) -> None:
+    """Keeps what is told of a message after its turn has begun, once; nothing if the message is gone by now.
+
+    `update` are the platform, the bot's id and the key by which the message was taken.
+    """
+    kinds = sorted({one.kind for one in attached})
+    row = tx.one(
+        "select i.id as inbox_id, m.id as message_id, (select coalesce(max(position), -1) from attachments"
+        " where inbox_id = i.id) as last from inbox i join messages m on m.turn_id = i.turn_id"
+        " where i.platform = ?1 and i.bot_id = ?2 and i.update_key = ?3 and m.platform_ref = ?4 and m.role = 'user'"
+        " and m.erased_at is null and not exists (select 1 from attachments a"
+        " where a.inbox_id = i.id and a.kind in (select value from json_each(?5)))",
+        (*update, platform_ref, kinds),
+    )
+    for position, one in enumerate(attached if row is not None else (), 1):
+        assert row is not None
+        tx.run(
+            f"insert into attachments (inbox_id, message_id, position, {_ATTACHED}, created_at)"
+            " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                row["inbox_id"], row["message_id"], row["last"] + position, one.kind, one.name, one.media_type,
+                one.size, one.state, one.why, one.text, one.data, now,
+            ),
+        )  # fmt: skip
+
+
 def of_inbox(reader: Reader, inbox_id: int) -> tuple[Attached, ...]:
     """Returns the attachments of an inbox row in order, without pictures' bytes; empty until they are understood."""
     rows = reader.all(

@@ -220,6 +220,12 @@ def session_by_key(reader: Reader, key: str) -> Session | None:
     return reader.first(_SESSION + " where s.key = ?", (key,), _session)
 
 
+def session_of_turn(reader: Reader, turn_id: int) -> Session:
+    session = reader.first(_SESSION + " where s.id = (select session_id from turns where id = ?)", (turn_id,), _session)
+    assert session is not None
+    return session
+
+
 def session_elsewhere(reader: Reader, key: str, *, chat_id: int, thread: str | None) -> Session | None:
     """Returns the session of this channel and place that continues under another key, because the chat's id changed."""
     return reader.first(

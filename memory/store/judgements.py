@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.store.database import Reader, Transaction
+from memory.store.database import Reader, Row, Transaction
 
 
 def keep(tx: Transaction, turn_id: int, identity_id: int, *, good: bool, now: int) -> None:
@@ -32,6 +32,16 @@ def of_turn(reader: Reader, turn_id: int) -> tuple[int, int]:
     """Returns how many people liked the answer of a turn, and how many did not."""
     goods = [row["good"] for row in reader.all("select good from judgements where turn_id = ?", (turn_id,))]
     return goods.count(1), goods.count(0)
+
+
+def of_person(reader: Reader, session_id: int, identity_id: int, *, most: int) -> list[Row]:
+    """Returns the last answers of a conversation that an account has judged: id, tokens, and whether it liked them."""
+    return reader.all(
+        "select m.id, m.tokens, j.good from judgements j join messages m on m.turn_id = j.turn_id"
+        " where j.identity_id = ? and m.session_id = ? and m.role = 'assistant' and m.tool_calls is null"
+        " and m.erased_at is null order by m.id desc limit ?",
+        (identity_id, session_id, most),
+    )
 
 
 def drop_of_answers(tx: Transaction, message_ids: Sequence[int]) -> None:

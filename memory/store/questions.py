@@ -105,6 +105,27 @@ def open_to(reader: Reader, *, session_id: int, asker_id: int, now: int) -> Ques
     )
 
 
+def shown(
+    reader: Reader, session_keys: Sequence[str], platform_ref: str, *, asker_id: int, now: int
+) -> tuple[str, Question] | None:
+    """Returns the open question to an identity under the message with this id, and the key of its session.
+
+    Rows of the outbox don't keep their buttons. A question was made in the transaction that queued its message, or in
+    the turn that the message answers, and stands under the last part of it.
+    """
+    return reader.first(
+        f"select s.key as session_key, {_FIELDS} from questions q join sessions s on s.id = q.session_id"
+        " join outbox o on o.session_key = s.key left join turns t on t.id = o.turn_id"
+        " where q.state = 'open' and q.expires_at > ?1 and q.asker_id = ?2"
+        " and s.key in (select value from json_each(?3)) and o.platform_ref = ?4 and o.kind <> 'placeholder'"
+        " and q.created_at between coalesce(t.started_at, o.created_at) and o.created_at"
+        " and not exists (select 1 from outbox l where l.session_key = o.session_key"
+        " and l.created_at = o.created_at and l.chunk > o.chunk)",
+        (now, asker_id, session_keys, platform_ref),
+        lambda row: (str(row["session_key"]), _question(row)),
+    )
+
+
 def ask_again(tx: Transaction, question_id: int) -> bool:
     """Notes that an open question is put a second time; returns False if it was already, or is no longer open."""
     return tx.has(

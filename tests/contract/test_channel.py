@@ -30,6 +30,7 @@ from channels.base import (
     Option,
     Outbound,
     Place,
+    Reaction,
     Suggestion,
     TooLarge,
     carrying,
@@ -152,8 +153,11 @@ class Gateway:
             self.answering.append(asyncio.create_task(self.channel.send(answer)))
         self.taken += 1
 
-    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
-        raise AssertionError(f"nobody judged {inbound.message_id}")
+    async def on_reacted(self, inbound: Inbound, reaction: Reaction, *, kept: bool) -> None:
+        raise AssertionError(f"nobody reacted to {inbound.message_id}")
+
+    async def on_previews(self, inbound: Inbound) -> None:
+        raise AssertionError(f"nobody resolved the links of {inbound.message_id}")
 
     async def on_deleted(self, place: Place, message_ids: Sequence[str]) -> None:
         raise AssertionError(f"nobody deleted {message_ids}")

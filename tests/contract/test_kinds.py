@@ -141,8 +141,12 @@ def outcome(host: Host, update: Mapping[str, Any]) -> str:
 
 
 def judged(host: KeepingHost, message_id: str) -> str:
-    found = [(good, kept) for inbound, good, kept in host.judged if inbound.message_id == message_id]
-    names = {(True, True): "liked", (False, True): "disliked", (True, False): "no more liked"}
+    found = [(told.good, kept) for inbound, told, kept in host.reacted if inbound.message_id == message_id]
+    names: dict[tuple[bool | None, bool], str] = {
+        (True, True): "liked",
+        (False, True): "disliked",
+        (True, False): "no more liked",
+    }
     return "doubled" if len(found) > 1 else names[found[0]] if found else "ignored"
 
 

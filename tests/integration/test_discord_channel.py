@@ -33,8 +33,9 @@ from channels.base import (
     TooLarge,
 )
 from channels.discord import DiscordChannel, DiscordRateLimited, probe, servers
-from channels.discord.gateway import OWN_FRAMES, next_reader
+from channels.discord.gateway import OWN_FRAMES
 from channels.discord.intake import ChannelLanes, Event
+from channels.discord.missed import next_reader
 from channels.discord.payloads import nonce, read
 from channels.discord.rest import Rest
 from channels.supervision import Endurance
@@ -214,6 +215,8 @@ async def test_edit_comes_as_an_edit_and_a_preview_does_not(discord: Control, ho
     await discord.unfurl(said.message_id)
     await discord.edit(said.message_id, "I like tea")
     _, edit = await host.hears(2)
+    [previewed] = host.previewed
+    assert (previewed.update_key, previewed.edited) == (f"m{said.message_id}", False)
     assert (edit.text, edit.edited, edit.message_id) == ("I like tea", True, str(said.message_id))
     assert edit.update_key.startswith(f"e{said.message_id}-")
 

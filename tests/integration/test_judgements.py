@@ -70,6 +70,38 @@ async def test_a_thumb_on_telegram_is_shown_by_why_changed_taken_back_and_forgot
     assert rows(tmp_path) == 0
 
 
+async def test_thumbs_that_agree_are_a_wish_for_the_length_of_answers(tmp_path: Path) -> None:
+    """It is shown and forgotten like any style, and goes when one thumb is taken back or speaks against it."""
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform, served(tmp_path, platform).running():
+        answers = []
+        for n in range(4):
+            words = " ".join(f"bean{n}{k}" for k in range(120)) if n < 3 else "and peas?"
+            await platform.say(words, user=ANN, name="Ann")
+            await platform.wait(bot_messages=n + 1, chat=ANN)
+            answers.append(await shown(platform, ANN))
+        count = 4
+
+        async def remembered() -> str:
+            nonlocal count
+            await platform.say("/memory", user=ANN)
+            count += 1
+            await platform.wait(bot_messages=count, chat=ANN)
+            return (await platform.texts(ANN))[-1]
+
+        for answer in answers[:2]:
+            await platform.react(answer, "👎", chat=ANN, user=ANN)
+        assert "short answers" not in await remembered()
+        await platform.react(answers[2], "👎", chat=ANN, user=ANN)
+        await platform.react(answers[3], "👍", chat=ANN, user=ANN)
+        assert "short answers" in await remembered()
+        await platform.react(answers[3], "👎", chat=ANN, user=ANN)
+        assert "short answers" not in await remembered()
+        await platform.react(answers[3], chat=ANN, user=ANN)
+        assert "short answers" in await remembered()
+        await platform.react(answers[2], chat=ANN, user=ANN)
+        assert "short answers" not in await remembered()
+
+
 async def test_in_a_group_each_person_whom_the_bot_knows_judges_once(tmp_path: Path) -> None:
     """Whoever has never talked with it leaves no trace, and neither does who may not."""
     async with telegram.serving((TELEGRAM_TOKEN,)) as platform:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,9 @@ async def test_a_group_in_which_it_may_not_write_costs_one_call_and_is_tried_aga
         assert await paid(platform, "what may I sow?") == 1
 
 
-async def test_a_reminder_that_comes_once_waits_for_the_right_to_write(tmp_path: Path, unused_tcp_port: int) -> None:
+async def test_reminders_that_come_once_wait_for_the_right_to_write_and_come_as_one_message(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
     clock = Clock()
     async with telegram.serving((TELEGRAM_TOKEN,)) as platform:
         bot = served(tmp_path, clock, platform, unused_tcp_port)
@@ -100,8 +104,9 @@ async def test_a_reminder_that_comes_once_waits_for_the_right_to_write(tmp_path:
             await bot.ready()
             await platform.say("hello", user=ANN, name="Ann")
             await platform.wait(bot_messages=1, chat=ANN)
-            await platform.say(f"/remind{BOT} in 5 minutes water the beans", user=BOB, chat=GROUP, name="Bob")
-            await platform.wait(bot_messages=1, chat=GROUP)
+            for n, what in enumerate(("water the beans", "weed the peas"), 1):
+                await platform.say(f"/remind{BOT} in {n + 3} minutes {what}", user=BOB, chat=GROUP, name="Bob")
+                await platform.wait(bot_messages=n, chat=GROUP)
             await platform.fault("refuse", place=GROUP, times=0, status=400, description=REFUSED)
         clock.shift += 6 * MINUTE
         async with bot.running():
@@ -111,9 +116,10 @@ async def test_a_reminder_that_comes_once_waits_for_the_right_to_write(tmp_path:
             await bot.ready()
             await platform.heal()
             await platform.member(GROUP, "add", user=BOB)
-            await platform.wait(bot_messages=2, chat=GROUP)
-            assert "water the beans" in (await platform.texts(GROUP))[1]
+            await platform.wait(bot_messages=3, chat=GROUP)
             await muted(bot, 0)
+            told = [line for line in (await platform.texts(GROUP))[2].splitlines() if "due at" not in line]
+            assert told == ["⏰ Bob: water the beans", "⏰ Bob: weed the peas"]
 
 
 async def counted(platform: telegram.Control, before: int) -> bool:
@@ -200,8 +206,9 @@ async def test_a_closed_topic_is_named_and_its_reopening_ends_it(tmp_path: Path,
             await muted(bot, 0)
 
 
-async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_port: int) -> None:
-    clock = Clock()
+@asynccontextmanager
+async def muted_on_discord(folder: Path, port: int) -> AsyncIterator[tuple[discord.Control, Served, int, int, int]]:
+    """Yields the platform, the bot, a server, its channel in which the bot may not write, and an admin's private chat."""
     async with discord.serving(model_ms=0) as platform:
         server, general = await platform.add_guild("Allotment")
         assert general is not None
@@ -209,7 +216,7 @@ async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_
             f"[{{token: '{platform.token}', base_url: '{platform.api_url}', admins: [{ADA}], servers: [{server}]}}]"
         )
         bot = Served(
-            tmp_path, discord=platform, now=clock, model_url=platform.model_url, port=unused_tcp_port, shipped=True,
+            folder, discord=platform, now=Clock(), model_url=platform.model_url, port=port, shipped=True,
             channels=f"{{discord: {account}}}", limits="{burst_seconds: 0}",
         )  # fmt: skip
         async with bot.running():
@@ -219,59 +226,47 @@ async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_
             await platform.deny(general, "send")
             await platform.say(f"{platform.mention} what grows first?", user=1001, channel=general)
             await muted(bot, 1)
-            for n in range(8):
-                await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
-            await platform.wait(bot_messages=2, channel=home)
-            await platform.say("still there?", user=ADA)
-            await platform.wait(bot_messages=3, channel=home)
-            assert await paid(platform, "grow") == 1
-            assert "may not write in “Allotment › #general”" in (await platform.texts(home))[1]
-            await platform.deny(general)
-            await muted(bot, 0)
-            await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
-            await platform.wait(bot_messages=1, channel=general)
+            yield platform, bot, server, general, home
+
+
+async def test_on_discord_a_change_of_rights_ends_it(tmp_path: Path, unused_tcp_port: int) -> None:
+    async with muted_on_discord(tmp_path, unused_tcp_port) as (platform, bot, _, general, home):
+        for n in range(8):
+            await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
+        await platform.wait(bot_messages=2, channel=home)
+        await platform.say("still there?", user=ADA)
+        await platform.wait(bot_messages=3, channel=home)
+        assert await paid(platform, "grow") == 1
+        assert "may not write in “Allotment › #general”" in (await platform.texts(home))[1]
+        await platform.deny(general)
+        await muted(bot, 0)
+        await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
+        await platform.wait(bot_messages=1, channel=general)
 
 
 async def test_on_discord_a_change_that_gives_no_right_costs_nothing_and_tells_nobody(
     tmp_path: Path, unused_tcp_port: int
 ) -> None:
     """Neither does one that gives it only until the next answer: an admin is told again once something was shown."""
-    clock = Clock()
-    async with discord.serving(model_ms=0) as platform:
-        server, general = await platform.add_guild("Allotment")
-        assert general is not None
-        account = (
-            f"[{{token: '{platform.token}', base_url: '{platform.api_url}', admins: [{ADA}], servers: [{server}]}}]"
-        )
-        bot = Served(
-            tmp_path, discord=platform, now=clock, model_url=platform.model_url, port=unused_tcp_port, shipped=True,
-            channels=f"{{discord: {account}}}", limits="{burst_seconds: 0}",
-        )  # fmt: skip
-        async with bot.running():
-            await bot.ready()
-            home = (await platform.say("hello", user=ADA)).channel
-            await platform.wait(bot_messages=1, channel=home)
-            await platform.deny(general, "send")
-            await platform.say(f"{platform.mention} what grows first?", user=1001, channel=general)
-            await muted(bot, 1)
-            await platform.wait(bot_messages=2, channel=home)
-            colour = {"id": "4242", "name": "gardeners", "permissions": "0", "position": 1, "hoist": False, "gloss": 7}
-            for n in range(4):
-                change = {"guild_id": str(server), "role": {**colour, "color": n, "managed": False}}
-                await platform.event("GUILD_ROLE_UPDATE", change)
-                await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
-            await platform.say("still there?", user=ADA)
-            await platform.wait(bot_messages=3, channel=home)
-            await until(lambda: idle(bot))
-            assert await paid(platform, "grows") == 1
-            await platform.deny(general)
-            await muted(bot, 0)
-            await platform.deny(general, "send")
-            await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
-            await muted(bot, 1)
-            await platform.say("and now?", user=ADA)
-            await platform.wait(bot_messages=4, channel=home)
-            assert (await paid(platform, "grows"), len(await platform.texts(home))) == (2, 4)
+    async with muted_on_discord(tmp_path, unused_tcp_port) as (platform, bot, server, general, home):
+        await platform.wait(bot_messages=2, channel=home)
+        colour = {"id": "4242", "name": "gardeners", "permissions": "0", "position": 1, "hoist": False, "gloss": 7}
+        for n in range(4):
+            change = {"guild_id": str(server), "role": {**colour, "color": n, "managed": False}}
+            await platform.event("GUILD_ROLE_UPDATE", change)
+            await platform.say(f"{platform.mention} what grows then, number {n}?", user=1001, channel=general)
+        await platform.say("still there?", user=ADA)
+        await platform.wait(bot_messages=3, channel=home)
+        await until(lambda: idle(bot))
+        assert await paid(platform, "grows") == 1
+        await platform.deny(general)
+        await muted(bot, 0)
+        await platform.deny(general, "send")
+        await platform.say(f"{platform.mention} what grows now?", user=1001, channel=general)
+        await muted(bot, 1)
+        await platform.say("and now?", user=ADA)
+        await platform.wait(bot_messages=4, channel=home)
+        assert (await paid(platform, "grows"), len(await platform.texts(home))) == (2, 4)
 
 
 class Gagged(Screen):

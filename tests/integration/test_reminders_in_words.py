@@ -95,12 +95,31 @@ async def test_who_says_not_to_forget_something_is_asked_when() -> None:
 async def test_an_hour_alone_makes_nothing_come_once_that_was_to_repeat() -> None:
     async with talk() as person:
         (asked,) = await person.say("remind me to take my pills every weekday at 7am except 25 december")
-        assert asked.startswith("When exactly shall I remind you: take my pills?")
+        assert asked.startswith(
+            "I can't read “at 7am except 25 december” surely. When exactly shall I remind you: take"
+        )
         for _ in range(2):
             (again,) = await person.say("at 7")
             assert "left out" in again and "take my pills" in again
         (told,) = await person.say("every weekday at 7am")
         assert "Monday to Friday at 07:00" in told and "take my pills" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ("remind me tomorrow at 6 to eat", "I took 18:00, not 06:00."),
+        ("明天6点提醒我吃药", "我按 06:00 设的，不是 18:00。"),
+        ("明日6時に薬をリマインドして", "18:00 ではなく 06:00 としました。"),
+        ("remind me every day at 7 to stretch", "I took 07:00, not 19:00."),
+    ],
+)
+async def test_it_says_which_half_of_the_day_it_took_where_both_can_be_meant(asked: str, told: str) -> None:
+    async with talk() as person:
+        (answer,) = await person.say(asked)
+        assert answer.splitlines()[-1] == told
+        (sure,) = await person.say("remind me tomorrow at 18:00 to cook")
+        assert len(sure.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

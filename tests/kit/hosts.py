@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from channels.base import CommandSpec, Host, Inbound
+from channels.base import CommandSpec, Host, Inbound, Reaction
 from tests.kit.patience import limit
 
 
@@ -39,7 +39,8 @@ class KeepingHost(QuietHost):
     trusted: Sequence[str] = ()
     said: list[Inbound] = field(default_factory=list)
     presence: list[tuple[str, bool]] = field(default_factory=list)
-    judged: list[tuple[Inbound, bool, bool]] = field(default_factory=list)
+    reacted: list[tuple[Inbound, Reaction, bool]] = field(default_factory=list)
+    previewed: list[Inbound] = field(default_factory=list)
     refusals: list[Exception] = field(default_factory=list)
     gate: asyncio.Event | None = None
     told: asyncio.Event = field(default_factory=asyncio.Event)
@@ -51,8 +52,12 @@ class KeepingHost(QuietHost):
         self.presence.append((chat, present))
         self.told.set()
 
-    async def on_judged(self, inbound: Inbound, *, good: bool, kept: bool) -> None:
-        self.judged.append((inbound, good, kept))
+    async def on_reacted(self, inbound: Inbound, reaction: Reaction, *, kept: bool) -> None:
+        self.reacted.append((inbound, reaction, kept))
+        self.told.set()
+
+    async def on_previews(self, inbound: Inbound) -> None:
+        self.previewed.append(inbound)
         self.told.set()
 
     async def let_in(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ _CONTEXT = "\n\n[context "
 
 
 class Model:
-    """`ms` is how long an answer takes."""
+    """`ms` is how long an answer takes; `read` has the words of the last requests."""
 
     def __init__(self, ms: float) -> None:
         self.ms = ms
@@ -30,6 +30,7 @@ class Model:
         self.asked: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.extractions = 0
+        self.read: deque[str] = deque(maxlen=20)
 
     def state(self) -> JSON:
         """`repaid` holds the texts for which more than one request came, with how many."""
@@ -39,6 +40,7 @@ class Model:
             "answered": dict(self.answered),
             "repaid": repaid,
             "extractions": self.extractions,
+            "read": list(self.read),
         }
 
     async def say(self, request: web.Request, body: JSON) -> web.StreamResponse:
@@ -64,6 +66,7 @@ class Model:
         if is_extraction(body):
             return json.dumps(_extracted(body))
         text = last_words(body)
+        self.read.append("\n".join(str(message.get("content")) for message in body.get("messages", ())))
         scripted = next((answer for key, answer in self.answers.items() if key in text), None)
         return f"Answer to: {text.splitlines()[-1] if text else ''}" if scripted is None else scripted
 

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 from memory.text.times.pieces import (
     Ahead,
+    Before,
     Clock,
     Clocks,
     Day,
@@ -43,7 +44,7 @@ _DAY: Final = 24 * 60
 _SHORT: Final = {"MINUTELY": timedelta(minutes=1), "HOURLY": timedelta(hours=1)}
 #: A length that nobody means to repeat at night too, if they name the hour at which it begins.
 _ALL_NIGHT: Final = timedelta(hours=2)
-_Kind = TypeVar("_Kind", Clock, Window, Except, PartOfDay, Day, Ahead, Every, Until, For, Word)
+_Kind = TypeVar("_Kind", Clock, Window, Except, PartOfDay, Day, Ahead, Before, Every, Until, For, Word)
 
 
 class Doubt(Exception):
@@ -54,7 +55,7 @@ class Doubt(Exception):
         self.reason = reason
 
 
-def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Reading | Reason:
+def together(values: Sequence[Value], now: datetime, *, twelve: int) -> Reading | Reason:
     """Returns the time that the pieces make up at `now`, or the reason why there is none."""
     listed = [time for value in values for time in (value.times if isinstance(value, Clocks) else (value,))]
     try:
@@ -73,7 +74,7 @@ def together(values: Sequence[Value], now: datetime, *, twelve: bool) -> Reading
 class _Pieces:
     """The pieces of one time by their kinds."""
 
-    def __init__(self, values: Sequence[Value], now: datetime, *, twelve: bool) -> None:
+    def __init__(self, values: Sequence[Value], now: datetime, *, twelve: int) -> None:
         self._now = now.replace(microsecond=0)
         self._twelve = twelve
         self._values = values
@@ -85,6 +86,8 @@ class _Pieces:
             raise Doubt("vague")  # three times a day, but when?
 
     def time(self) -> Reading:
+        if self._all(Before):
+            return self._before()
         words, aheads = self._all(Word), self._all(Ahead)
         if words:
             raise Doubt(_gravest(words))
@@ -164,6 +167,30 @@ class _Pieces:
         day = (self._now.replace(tzinfo=None) + length.steps).date()
         return self._on(day)
 
+    def _before(self) -> Reading:
+        """Reads a time that is told by a day, or an hour, of something else, which stands whole on its side."""
+        befores = self._all(Before)
+        at, before = self._values.index(befores[0]), befores[0]
+        named = self._values[:at] if before.behind else self._values[at + 1 :]
+        rest = [value for value in self._values if value is not before]
+        short = before.length.short
+        if befores[1:] or self._repeats or not all(isinstance(value, Day | Clock | PartOfDay) for value in rest):
+            raise Doubt("vague")
+        if short:
+            if named != rest or not any(isinstance(value, Clock) for value in rest):
+                raise Doubt("vague")
+            event = _Pieces(rest, self._now, twelve=self._twelve).time()
+            due = (event.first.astimezone(UTC) - before.length.steps).astimezone(self._now.tzinfo)
+            if due <= self._now:
+                raise Doubt("past")
+            return replace(event, first=due)
+        if not any(isinstance(value, Day) for value in named) or (before.behind and len(named) > 1):
+            raise Doubt("vague")
+        hours = [value for value in rest if not isinstance(value, Day)]
+        day = self._one_day().day - before.length.steps
+        part = [PartOfDay(before.part)] if before.part else []
+        return _Pieces([Day(day, "year"), *hours, *part], self._now, twelve=self._twelve).time()
+
     def _once(self) -> Reading:
         if self._days:
             return self._on_a_day()
@@ -224,7 +251,7 @@ class _Pieces:
                 raise Doubt("vague")
             return [meant]
         if clock.bare and self._twelve and 60 <= minutes < 8 * 60:
-            return [time for time in (minutes, minutes + 720) if 7 * 60 <= time <= 22 * 60]
+            return [time for time in (minutes, minutes + 720) if self._twelve * 60 <= time <= 22 * 60]
         if clock.bare and spoken_day and minutes < 720:
             return [minutes, minutes + 720]
         return [minutes]
@@ -239,7 +266,11 @@ class _Pieces:
     def _repeated(self, every: Every) -> Reading:
         found = self._by_length(every) if every.frequency in _SHORT else self._by_days(every)
         return Reading(
-            first=found.first, rule=found.rule, until=self._last_day(found.first), hour_given=found.hour_given
+            first=found.first,
+            rule=found.rule,
+            until=self._last_day(found.first),
+            hour_given=found.hour_given,
+            bare=len(self._clocks) == 1 and self._is_bare(),
         )
 
     def _by_length(self, every: Every) -> Reading:

@@ -21,6 +21,7 @@ from languages import LANGUAGES
 from memory.text.times.assemble import together
 from memory.text.times.pieces import (
     Ahead,
+    Before,
     Clock,
     Clocks,
     Day,
@@ -73,6 +74,8 @@ _SIGNS: Final = " \t.,;:!?…、。，；：！？-|¦"
 _AND: Final = 5
 #: The most characters that are a few, in a language without spaces.
 _FEW: Final = 3
+#: The most characters of words that could not be read and are said back.
+_QUOTED: Final = 80
 #: The earliest minute of a day for waking a person in the morning: "three" may mean the afternoon.
 _EARLIEST = 4 * 60
 
@@ -203,7 +206,7 @@ def _read(
     times = _joined(asking, words, [(piece.start, piece.end) for piece in used])
     left = _without(_without(folded, request, "¦"), times)
     often = any(isinstance(piece.value, Every) for piece in used)
-    unread = _unread(left, words, often=often) if used else None
+    unread, left_over = _unread(left, words, often=often) if used else None, None
     spans = [*request, *times]
     what, values = _what(text, words, [*spans, *([unread.span()] if unread else [])]), _in_parts(asking, used)
     if waking := words.text("waking").search(folded):
@@ -216,7 +219,8 @@ def _read(
     if elsewhere and any(isinstance(value, Day) and value.kind in ("near", "weekday") for value in values):
         found = "vague"  # tomorrow here, or there?
     if isinstance(found, str):
-        return explained, Unclear(what=what, reason=found, often=often)
+        doubtful = "" if unread or found != "vague" else " … ".join(text[one.start : one.end].strip() for one in used)
+        return explained, Unclear(what=what, reason=found, often=often, words=doubtful or _quoted(text, unread, used))
     days = sum(isinstance(value, Day) for value in values)
     hours = any(isinstance(value, Clock | Clocks | Window | Ahead) for value in values) or _OFTEN.match(
         found.rule or ""
@@ -227,10 +231,24 @@ def _read(
         or (days > 1 and request and _request(_without(folded, request, "¦"), words))  # two reminders on the same day
         or (not hours and _HOUR.search(left))  # tomorrow 10 call Bob
         or any(_is_torn(asking, left, piece) for piece in used)
-        or words.text("leftover").search(_without(folded, spans))
+        or (left_over := words.text("leftover").search(_without(folded, spans)))
     ):
-        return explained, Unclear(what=what, reason="vague", often=often)
+        return explained, Unclear(
+            what=what, reason="vague", often=often, words=_quoted(text, unread or left_over, used)
+        )
+    beside = [(piece.start, piece.end) for piece in used if isinstance(piece.value, Before)]
+    if beside:  # the day before the flight
+        what = _what(text, words, [span for span in spans if span not in beside])
     return explained, replace(found, what=what)
+
+
+def _quoted(text: str, match: re.Match[str] | None, pieces: list[Piece]) -> str:
+    """Returns words that could not be read, with the times right beside them."""
+    if match is None:
+        return ""
+    beside = [one for one in pieces if one.start <= match.end() + 1 and match.start() <= one.end]
+    start = min([match.start(), *(one.start for one in beside)])
+    return text[start : max([match.end(), *(one.end for one in beside)])].strip(_SIGNS)[:_QUOTED]
 
 
 def _is_torn(text: str, left: str, piece: Piece) -> bool:

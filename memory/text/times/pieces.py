@@ -101,6 +101,18 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """How long before what other pieces name: "the evening before the flight on 10 December".
+
+    They stand after it, or before it in languages that put it `behind`.
+    """
+
+    length: Length
+    part: Part | None = None
+    behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Every:
     """A repetition: its frequency, its interval, the days within it, a part of the day, and how many hours it has."""
 
@@ -136,7 +148,9 @@ class Word:
     reason: str
 
 
-Value: TypeAlias = Clock | Clocks | Window | Except | Zone | PartOfDay | Day | Ahead | Every | Until | For | Word
+Value: TypeAlias = (
+    Clock | Clocks | Window | Except | Zone | PartOfDay | Day | Ahead | Before | Every | Until | For | Word
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +324,11 @@ class PieceReader:
 
     def _read_in(self, key: str, match: re.Match[str]) -> Ahead:
         return Ahead(self._length(match["length"]))
+
+    def _read_before(self, key: str, match: re.Match[str]) -> Before:
+        days, _, part = key.removeprefix("behind").strip().partition(" ")
+        length = _length(int(days), "day") if days else self._length(match["length"])
+        return Before(length, None if part in ("", "day") else part, behind=key.startswith("behind"))
 
     def _read_every(self, key: str, match: re.Match[str]) -> Every:
         count = self._number(match["n"]) if match.groupdict().get("n") else 1

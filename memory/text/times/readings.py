@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal, TypeAlias
 
-#: No time; a vague one like "later"; one that is over; one that doesn't exist, like 31 February.
-Reason: TypeAlias = Literal["none", "vague", "past", "impossible"]
+#: No time; a vague one like "later"; one that is over; one that does not exist, like 31 February; an hour alone
+#: for what is to come often.
+Reason: TypeAlias = Literal["none", "vague", "past", "impossible", "often"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +33,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear:
-    """A request whose time can't be read surely, so that the bot asks for it; `often` if it is to repeat."""
+    """A request whose time can't be read surely, so that the bot asks for it; `often` if it is to repeat.
+
+    `words` are those of it that leave a vague time in doubt, or "".
+    """
 
     what: str
     reason: Reason
     often: bool = False
+    words: str = ""

@@ -65,7 +65,7 @@ class Table:
     """The table of a language, its patterns compiled when they are first used."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self.twelve: bool = data["twelve"]
+        self.twelve: int = data["twelve"]
         self.spaced: bool = data["spaced"]
         months = data["words"].get("month", {}).items()
         unsure = data["spans"].get("unsure", ())

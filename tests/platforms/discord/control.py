@@ -93,7 +93,7 @@ def _state(platform: Platform, account: Account) -> JSON:
     out of all channels, likewise; `requests` are counts by method; `unanswered` are sends and edits that got no true
     answer (`effect` tells whether they happened); `kills` with the sends that were then open; `violations`, see
     `Control.violations`; `gateway` counts; `interactions` by id; `commands`, `puts` and `creates` by "global" or guild;
-    `typing`, the channels in which it was shown; `deduplicated`, sends that a nonce made harmless; `model`.
+    `typing`, the channels in which it was shown; `marks`, its reactions; `deduplicated`, sends that a nonce made harmless; `model`.
     """
     world, ledger, gateway = account.world, account.ledger, account.gateway
     channels = {str(one.id): _channel_state(world, one) for one in world.channels.values()}
@@ -114,6 +114,7 @@ def _state(platform: Platform, account: Account) -> JSON:
             str(one.id): {"name": one.name, "role": one.role, "gone": one.gone} for one in world.guilds.values()
         },
         "typing": world.typing,
+        "marks": world.marks,
         "deduplicated": world.deduplicated,
         "model": None if platform.chat is None else platform.chat.model.state(),
     }

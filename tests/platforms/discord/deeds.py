@@ -18,7 +18,15 @@ from tests.platforms.client import JSON, PlatformControl
 ChannelKind: TypeAlias = Literal["text", "voice", "announcement", "forum", "media"]
 #: The rights that the bot can be denied in a channel.
 Permission: TypeAlias = Literal[
-    "view", "send", "attach", "history", "manage_messages", "manage_threads", "create_threads", "send_in_threads"
+    "view",
+    "send",
+    "attach",
+    "react",
+    "history",
+    "manage_messages",
+    "manage_threads",
+    "create_threads",
+    "send_in_threads",
 ]
 #: The bot of a server that is told of no other; 424242424242424242 is its id.
 TOKEN = "NDI0MjQyNDI0MjQyNDI0MjQy.remora.for-tests-only"

@@ -24,10 +24,12 @@ DEFAULT, THREAD_CREATED, REPLY, COMMAND_ANSWER, THREAD_STARTER = 0, 18, 19, 20, 
 SUPPRESS_EMBEDS, HAS_THREAD, EPHEMERAL, LOADING, VOICE_MESSAGE, HAS_SNAPSHOT = 4, 32, 64, 128, 8_192, 16_384
 #: Permissions.
 ADMINISTRATOR, MANAGE_GUILD, VIEW, SEND, MANAGE_MESSAGES, HISTORY = 1 << 3, 1 << 5, 1 << 10, 1 << 11, 1 << 13, 1 << 16
-ATTACH, MANAGE_THREADS, CREATE_THREADS, SEND_IN_THREADS = 1 << 15, 1 << 34, 1 << 35, 1 << 38
+ADD_REACTIONS, ATTACH, MANAGE_THREADS = 1 << 6, 1 << 15, 1 << 34
+CREATE_THREADS, SEND_IN_THREADS = 1 << 35, 1 << 38
 PERMISSIONS: Mapping[str, int] = {
     "view": VIEW,
     "send": SEND,
+    "react": ADD_REACTIONS,
     "attach": ATTACH,
     "history": HISTORY,
     "manage_messages": MANAGE_MESSAGES,
@@ -35,8 +37,8 @@ PERMISSIONS: Mapping[str, int] = {
     "create_threads": CREATE_THREADS,
     "send_in_threads": SEND_IN_THREADS,
 }
-#: The rights of an ordinary member, and of the bot. 1<<6 reactions, 14 embeds, 31 application commands.
-MEMBER = VIEW | SEND | HISTORY | SEND_IN_THREADS | CREATE_THREADS | ATTACH | 1 << 6 | 1 << 14 | 1 << 31
+#: The rights of an ordinary member, and of the bot. 1<<14 embeds, 31 application commands.
+MEMBER = VIEW | SEND | HISTORY | SEND_IN_THREADS | CREATE_THREADS | ATTACH | ADD_REACTIONS | 1 << 14 | 1 << 31
 EVERYTHING = (1 << 52) - 1
 #: The most bytes of a file a bot can attach.
 BIGGEST_FILE = 10 * 1024 * 1024

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from tests.platforms.discord.bodies import Call, judge, kept_files
 from tests.platforms.discord.model import (
+    ADD_REACTIONS,
     ATTACH,
     HISTORY,
     JSON,
@@ -84,6 +85,18 @@ def change_channel(call: Call) -> Answer:
 def type_in(call: Call) -> Answer:
     place = call.world.speakable(call.number("channel_id"))
     call.world.typing.append(place.id)
+    return 204, None
+
+
+def mark(call: Call) -> Answer:
+    """A reaction of the bot's own, which the gateway tells of as of anybody's."""
+    place = _channel(call)
+    found, emoji = _message(place, call.number("message_id")), call.path["emoji"]
+    if not call.world.allowed(place) & ADD_REACTIONS:
+        raise Refused(403, 50013, "Missing Permissions")
+    there = call.method == "mark"
+    call.world.marks.append({"message_id": str(found.id), "emoji": emoji, "there": there})
+    call.world.react(place, found.id, emoji, user=call.world.me.id, gone=not there)
     return 204, None
 
 
@@ -259,6 +272,8 @@ ROUTES: Sequence[tuple[str, str, str, Callable[[Call], Answer]]] = (
     ("GET", f"{_CHANNEL}/messages", "history", history),
     ("POST", f"{_CHANNEL}/messages", "send", send),
     ("GET", _MESSAGE, "message", message),
+    ("PUT", f"{_MESSAGE}/reactions/{{emoji}}/@me", "mark", mark),
+    ("DELETE", f"{_MESSAGE}/reactions/{{emoji}}/@me", "unmark", mark),
     ("PATCH", _MESSAGE, "edit", edit),
     ("GET", f"{_CHANNEL}/threads/archived/public", "archived_threads", archived_threads),
 )

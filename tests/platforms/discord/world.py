@@ -79,6 +79,7 @@ class World:
         self.create_limit = 200
         self.create_status = 400
         self.typing: list[int] = []
+        self.marks: list[JSON] = []  # the bot's reactions, in their order
         self.violations: list[JSON] = []
         self.deduplicated = 0
         #: Discord itself waits for three seconds.

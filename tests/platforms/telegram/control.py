@@ -376,7 +376,7 @@ def _state(platform: Platform, account: Account) -> JSON:
     """`chats` by id (as text) with all messages in order; `requests` are counts by method; `unanswered` are sends and
     edits that got no true answer (`effect` tells whether they happened); `kills` with the sends that were then open;
     `polls`; `updates`; `violations` of a retry_after; `callbacks` by id; `commands` by scope/language; `drafts` in the
-    order they came and `standing` those that can be read now; `webhook`; `actions`; `model`.
+    order they came and `standing` those that can be read now; `webhook`; `actions`; `marks`; `model`.
     """
     world, ledger, queue = account.world, account.ledger, account.world.queue
     return {
@@ -398,6 +398,7 @@ def _state(platform: Platform, account: Account) -> JSON:
         "drafts": [asdict(one) for one in world.drafts.seen],
         "standing": [asdict(one) for one in world.drafts.standing()],
         "actions": world.actions,
+        "marks": world.marks,
         "model": platform.chat.model.state(),
     }
 

@@ -230,6 +230,19 @@ def _chat_action(world: World, call: api.SendChatAction, _files: Files) -> bool:
     return True
 
 
+def _set_reaction(world: World, call: api.SetMessageReaction, _files: Files) -> bool:
+    message = world.speakable(call.chat_id).messages.get(call.message_id)
+    if message is None or message.deleted:
+        raise Refused(400, "Bad Request: message to react not found")
+    emojis = [str(plain(one)["emoji"]) for one in call.reaction or ()]
+    if len(emojis) > 1:
+        raise Refused(400, "Bad Request: REACTIONS_TOO_MANY")
+    message.reactions[world.me.id] = emojis
+    world.marks.append({"message_id": message.id, "emojis": emojis})
+    world.pulse.beat()
+    return True
+
+
 def _draft(world: World, call: api.SendMessageDraft, _files: Files) -> bool:
     chat = world.speakable(call.chat_id)
     if chat.kind != "private" or not world.drafts.allowed:
@@ -334,6 +347,7 @@ PLAYED: dict[str, Play] = {
     "editMessageText": _edit_text,
     "answerCallbackQuery": _answer_callback,
     "sendChatAction": _chat_action,
+    "setMessageReaction": _set_reaction,
     "setMyCommands": _set_commands,
     "deleteMyCommands": _delete_commands,
     "getFile": _get_file,

@@ -164,6 +164,7 @@ class World:
         self.webhook = Webhook()
         self.commands: dict[str, list[JSON]] = {}
         self.actions: list[JSON] = []
+        self.marks: list[JSON] = []  # the bot's reactions, in their order
         self._account_ids = itertools.count(1)
         self._group_ids: dict[int, Iterator[int]] = {}
         self._supergroups = itertools.count(_FIRST_SUPERGROUP - 1_000, -1)

@@ -712,7 +712,7 @@ def test_bot_on_discord_is_its_token_and_the_rest_is_default(tmp_path: Path) -> 
     (bot,) = load(write(tmp_path, text), {}, NOBODY).settings.channels.discord
     assert bot.model_dump(exclude={"token"}) == {
         "id": "discord", "base_url": "https://discord.com/api/v10", "proxy": None, "allow": (), "admins": (), "servers": (),
-        "groups": (), "group_members": "everyone", "mention": True, "observe": "none",
+        "groups": (), "group_members": "everyone", "mention": True, "observe": "none", "stream": "edit",
     }  # fmt: skip
     assert (bot.platform, bot.number) == ("discord", "123456789012345678")
     assert DISCORD not in repr(bot)
