@@ -417,7 +417,8 @@ class Capabilities:
     to a command given in a group can be for the asker's eyes alone. `direct` is True if the id of a person's private
     chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
     after `shows_after` seconds; None takes the configured value. `comes_and_goes` is True if nothing is wrong when a
-    row waits, because it is shown only while the person looks.
+    row waits, because it is shown only while the person looks. `lists` is True if people have a list of conversations
+    with titles, which `Channel.relist` shows anew.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -431,6 +432,7 @@ class Capabilities:
     file_bytes: int = 0
     shows_after: float | None = None
     comes_and_goes: bool = False
+    lists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -589,6 +591,10 @@ class Channel(Protocol):
 
     async def typing(self, place: Place) -> None:
         """Shows for some seconds that an answer is being made, if the platform can. Raises nothing."""
+        return
+
+    def relist(self, place: Place) -> None:
+        """Shows anew the list of conversations that a place belongs to, if the platform has one."""
         return
 
     async def send(self, outbound: Outbound) -> str:

@@ -20,6 +20,7 @@ from memory.chat.edits import EditRequests
 from memory.chat.identities import Identities, OpenQuestions
 from memory.chat.outside_calls import OutsideCalls
 from memory.chat.stats import Stats
+from memory.chat.titles import Titles
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
@@ -106,6 +107,7 @@ class Service:
         self.compaction = Compaction(
             database, agents=agents, learner=learner, mailbox=mailbox, runtime=runtime, loops=loops
         )
+        self.titles = Titles(database, agents=agents, runtime=runtime, loops=loops)
         self.jobs = Jobs(database, table=TABLE, learner=learner, agents=agents, now=now, new_id=new_id)
         heard = partial(learner.soon, reason="imported")
         self.transfer = Transfer(database, agents=agents, runtime=runtime, heard=heard, scrub=forgetting.scrub)
@@ -192,6 +194,7 @@ class Service:
         """Reads unread messages for at most `seconds`, then closes the file."""
         try:
             await self.compaction.close()
+            await self.titles.close()
             await self.learner.finish(seconds=seconds)
             await self.style_updates.close()
             await self.forgetting.close()

@@ -9,21 +9,26 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Place, rows
-from channels.web import TYPING, PageItem, Tab, answer_key, said_key
+from channels.base import Attachment, Place, carrying, rows
+from channels.web import LISTED, TYPING, PageItem, Tab, answer_key, said_key
+from gateway.commands import table
+from gateway.page import talk_pages
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS
-from memory.browse.talks import Conversation
+from gateway.page.talk_pages import FIRST, thread_in, thread_of
+from gateway.pipeline.store import where_said, who_said
+from gateway.reading.attachments import label
+from memory.browse.talks import ConversationLine
+from memory.store.attachments import QUOTED, Attached
 
-#: Messages shown of a conversation, and conversations in the list.
+#: Messages shown of a conversation.
 _LINES: Final = 80
-_LISTED: Final = 50
 #: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
 _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
@@ -31,28 +36,28 @@ _LOOK: Final = 1.0
 _WATCHED: Final = 20
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
-#: Characters of a thread's name.
-_THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The name that the page's script gives to a message.
 _ONCE: Final = re.compile("[a-z0-9]{16,40}")
-#: The path of the first conversation, which has no thread.
-FIRST: Final = "main"
+#: The messages, and their characters, that a message in a branch brings along of what was said before.
+_EARLIER: Final = 200
+_EARLIER_CHARS: Final = 24_000
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    talks = await _listed(visit)
-    return visit.to(f"/chat/{talks[0][0] if talks else FIRST}#end")
+    talks = await talk_pages.listed(visit)
+    newest = max(talks, key=lambda each: each[1].last_at, default=(FIRST, None))[0]
+    return visit.to(f"/chat/{newest}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
     visitor, name = visit.visitor, visit.path["thread"]
-    items = await _log(visit, visitor.place(_thread(name)))
+    items = await _log(visit, visitor.place(thread_of(name)))
     return visit.html(
         "chat.html",
         log=_shown(visit, name, items),
         seen=_hash(items),
         watched=_WATCHED,
-        talks=await _listed(visit),
+        **await talk_pages.shown(visit, name),
         name=name,
         who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
@@ -83,14 +88,87 @@ async def stop(visit: Visit) -> web.StreamResponse:
 
 
 async def _say(visit: Visit, **said: Any) -> web.Response:
-    visitor, thread = visit.visitor, _thread(visit.path["thread"])
-    inbound = visitor.inbound(thread=thread, nonce=_nonce(visit), language=visit.texts.language)
-    await visitor.channel.say(replace(inbound, **said))
+    thread = thread_of(visit.path["thread"])
+    await _tell(visit, thread, nonce=_nonce(visit), **said)
     return await _back(visit)
 
 
+async def _tell(visit: Visit, thread: str | None, *, nonce: str, **said: Any) -> None:
+    """Says something in a conversation. In a branch it brings along what was said before, as history has it apart."""
+    visitor = visit.visitor
+    key = visitor.place(thread).session_key
+    before, room = [], _EARLIER_CHARS
+    for line in reversed(await visitor.store.memory.browse.earlier(visitor.context, key, limit=_EARLIER)):
+        room -= len(line.text)
+        if room < 0:
+            break
+        before.append(("user" if line.mine else "assistant", line.text))
+    inbound = visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
+    await visitor.channel.say(replace(inbound, earlier=tuple(reversed(before)), **said))
+
+
+async def edit(visit: Visit) -> web.StreamResponse:
+    line = await _meant(visit, visit.path["key"])
+    text, _ = _parts(line, await visit.visitor.store.memory.browse.files(visit.visitor.context, line))
+    return visit.html("edit.html", name=visit.path["thread"], key=visit.path["key"], text=text)
+
+
+async def branch(visit: Visit) -> web.StreamResponse:
+    """Says a message in other words, or answers it anew, in a branch of the conversation."""
+    visitor, browse = visit.visitor, visit.visitor.store.memory.browse
+    if turn := visit.form.get("turn"):
+        said = await browse.turn_lines(visitor.context, visit.number(turn, "page.no_answer"))
+        lines = [line for line in said if line.mine]
+    else:
+        lines = [await _meant(visit, visit.form.get("key", ""))]
+    if not lines:
+        raise Refused(404, "page.no_answer")
+    brought = [_parts(line, await browse.files(visitor.context, line)) for line in lines]
+    before = "\n".join(text for text, _ in brought)
+    text = visit.form.get("text", before).replace("\r\n", "\n").strip()
+    if table.parse(text) is not None or not (text or brought[0][1]):
+        raise Refused(400, "page.talk.no_command")
+    nonce, anew = _nonce(visit), text == before.strip()
+    thread = f"c{nonce[:16]}"
+    inbound = visitor.inbound(thread=thread, nonce=nonce)
+    opened = await visitor.store.memory.identities.context(where_said(inbound, visitor.served.spec), who_said(inbound))
+    first = lines[0]
+    await visitor.store.memory.requests.run(
+        opened, lambda edits: edits.branch(first.session_id, first.id, reworded=not anew)
+    )
+    files = tuple(file for _, some in brought for file in some)
+    await _tell(visit, thread, nonce=nonce, text=text, attachments=files, told=anew)
+    if visit.is_enhanced:
+        return web.Response(text=f"/chat/{thread}#end")
+    await visit.visitors.answers(visitor, visitor.place(thread), seconds=_ANSWER)
+    return visit.to(f"/chat/{thread}#end")
+
+
+async def _meant(visit: Visit, key: str) -> ConversationLine:
+    """Returns the visitor's message with the key of an item. Raises `Refused` if there is none."""
+    place = visit.visitor.place(thread_of(visit.path["thread"]))
+    said = visit.visitor.store.memory.browse.said
+    line = await said(visit.visitor.context, place.session_key, key[1:]) if key.startswith("u") else None
+    if line is None:
+        raise Refused(404, "page.talk.no_message")
+    return line
+
+
+def _parts(line: ConversationLine, beside: Sequence[Attached]) -> tuple[str, list[Attachment]]:
+    """Returns a message's own words, and those of its files that are still there to be sent again."""
+    text, files = line.text, []
+    for one in reversed([one for one in beside if not one.kind.startswith(QUOTED)]):
+        data = one.data if one.state == "picture" else one.text.encode() if one.state == "text" else None
+        if data and text.endswith(named := label(one)):
+            text = text.removesuffix(named).rstrip("\n")
+            is_text = one.state == "text"
+            name = f"{one.name}.txt" if is_text and not one.media_type.startswith("text/") else one.name
+            files.append(carrying(name, "text/plain" if is_text else one.media_type, memoryview(data)))
+    return text, files[::-1]
+
+
 async def file(visit: Visit) -> web.StreamResponse:
-    place = visit.visitor.place(_thread(visit.path["thread"]))
+    place = visit.visitor.place(thread_of(visit.path["thread"]))
     data = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
     if data is None:
         raise Refused(404, "page.file_gone")
@@ -102,7 +180,7 @@ async def latest(visit: Visit) -> web.StreamResponse:
     """Returns the messages of a conversation, unless they are those that a tab has `seen`."""
     _check_session(visit)
     thread = visit.path["thread"]
-    items = await _log(visit, visit.visitor.place(_thread(thread)))
+    items = await _log(visit, visit.visitor.place(thread_of(thread)))
     if _hash(items) == visit.query.get("seen"):
         return web.Response(status=204)
     return web.json_response(_whole(visit, thread, items))
@@ -113,7 +191,7 @@ async def events(visit: Visit) -> web.StreamResponse:
     _check_session(visit)
     visitor, own = visit.visitor, visit.path["thread"]
     names = list(dict.fromkeys([own, *filter(None, visit.query.get("also", "").split(","))]))[:_WATCHED]
-    threads = {visitor.place(_thread(name)): name for name in names}
+    threads = {visitor.place(thread_of(name)): name for name in names}
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     response = web.StreamResponse(headers=headers)
     await response.prepare(visit.request)
@@ -151,7 +229,9 @@ async def _follow(
             await response.write(b": alive\n\n")
             continue
         place, item = change
-        if await _is_behind(visit, item, shown[place]):
+        if item.key == LISTED:
+            await _send(response, "talks", {})
+        elif await _is_behind(visit, item, shown[place]):
             shown[place] = await _send_log(visit, response, place, threads[place])
         else:
             shown[place].add(item.key)
@@ -195,6 +275,7 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
 async def _log(visit: Visit, place: Place) -> list[PageItem]:
     visitor = visit.visitor
     lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
+    versions = await visitor.store.memory.browse.versions(visitor.context, place.session_key)
     last = {line.turn_id: line.id for line in lines if not line.mine}
     items = []
     for line in lines:
@@ -203,11 +284,22 @@ async def _log(visit: Visit, place: Place) -> list[PageItem]:
         else:
             answers = line.turn_id is not None and last[line.turn_id] == line.id
             key = answer_key(line.turn_id or 0) if answers else f"m{line.id}"
-        items.append(PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine))
+        version = _version(line, versions.get(line.id, []))
+        items.append(
+            PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine, version=version)
+        )
     known = {item.key for item in items}
     held = [item for item in visitor.channel.held(place) if item.key not in known]
     # A held item comes after an item of history of the same moment.
     return sorted([*items, *held], key=lambda item: item.at)
+
+
+def _version(line: ConversationLine, versions: Sequence[tuple[str, int]]) -> tuple[int, int, str, str] | None:
+    at = next((n for n, (_, message_id) in enumerate(versions) if message_id == line.id), None)
+    if at is None:
+        return None
+    ways = [f"/chat/{thread_in(key)}#end" for key, _ in versions]
+    return at + 1, len(ways), ways[at - 1] if at else "", ways[at + 1] if at + 1 < len(ways) else ""
 
 
 def _shown(visit: Visit, thread: str, items: list[PageItem]) -> str:
@@ -231,23 +323,6 @@ def _turn(item: PageItem) -> str:
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
-async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
-    visitor, platform = visit.visitor, visit.visitor.channel.platform
-    talks = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
-    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks]
-    return [
-        (place.thread or FIRST, one)
-        for place, one in places
-        if place == visitor.place(place.thread) and place.thread != FORMS
-    ]
-
-
-def _thread(name: str) -> str | None:
-    if not set(name) <= _THREAD or name == FORMS or len(name) > 40:
-        raise Refused(404, "page.nothing_here")
-    return None if name == FIRST else name
-
-
 def _nonce(visit: Visit) -> str:
     """Returns the id of a form's message.
 
@@ -262,7 +337,7 @@ async def _back(visit: Visit) -> web.Response:
     """Returns to the conversation. Without a script it waits for the answer, which nothing else would show."""
     if visit.is_enhanced:
         return web.Response(status=204)
-    await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
+    await visit.visitors.answers(visit.visitor, visit.visitor.place(thread_of(visit.path["thread"])), seconds=_ANSWER)
     return visit.to(f"/chat/{visit.path['thread']}#end")
 
 
@@ -272,5 +347,5 @@ async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) 
 
 def _hash(items: list[PageItem]) -> str:
     """Returns a short hash of the shown items, by which a tab and the server know that they show the same."""
-    shown = [(item.key, item.text, item.growing, [one.data for one in item.buttons]) for item in items]
+    shown = [(item.key, item.text, item.growing, item.version, [one.data for one in item.buttons]) for item in items]
     return hashlib.sha256(repr(shown).encode("utf-8", "replace")).hexdigest()[:16]

@@ -17,6 +17,7 @@ from aiohttp import web
 from channels.base import rows
 from channels.web import PageItem
 from gateway.page.site import Refused, Visit
+from gateway.page.talk_pages import thread_of
 from gateway.page.visitors import FORMS
 
 #: The permissions that a key may be made with.
@@ -61,7 +62,7 @@ class CommandForm:
             raise Refused(404, "page.nothing_here")
         if not command or unfit:
             raise Refused(400, "page.bad_form")
-        return await _said(visit, back=back, text=command.format(**fields))
+        return await said(visit, back=back, text=command.format(**fields))
 
 
 COMMAND_FORMS: Final = (
@@ -98,7 +99,14 @@ COMMAND_FORMS: Final = (
 
 async def press(visit: Visit) -> web.StreamResponse:
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
+    back = _safe(visit.form.get("back", ""))
+    return await said(visit, back=back, thread=talk_of(back), **pressed)
+
+
+async def delete(visit: Visit) -> web.StreamResponse:
+    """Asks whether all that was said in a conversation is to be forgotten, as /forget does there."""
+    thread = thread_of(visit.path["thread"])
+    return await said(visit, back=f"/chat/{visit.path['thread']}", thread=thread, text="/forget here")
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
@@ -120,10 +128,16 @@ async def received(visit: Visit) -> web.StreamResponse:
     return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
 
 
-async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
+async def said(visit: Visit, *, back: str, thread: str | None = FORMS, **words: Any) -> web.StreamResponse:
+    """Says something for the visitor, in the thread of forms or about a conversation there; leads to its receipt."""
     nonce = visit.form["nonce"].partition(".")[0]
-    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
-    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
+    inbound = visit.visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
+    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **words)), back=back)
+
+
+def talk_of(back: str) -> str | None:
+    """Returns the thread of the conversation that a form leads back to, else that of the forms."""
+    return thread_of(back.removeprefix("/chat/")) if back.startswith("/chat/") else FORMS
 
 
 def _safe(back: str) -> str:

@@ -8,7 +8,16 @@ from typing import Final
 from channels.base import Channel
 from gateway.config.loading import Config
 from gateway.ops.health import Report
-from gateway.page import admin_pages, chat_pages, command_forms, me_pages, memory_pages, question_pages, world_pages
+from gateway.page import (
+    admin_pages,
+    chat_pages,
+    command_forms,
+    me_pages,
+    memory_pages,
+    question_pages,
+    talk_pages,
+    world_pages,
+)
 from gateway.page.command_forms import COMMAND_FORMS
 from gateway.page.site import Route, Site
 from gateway.page.visitors import Visitors
@@ -31,6 +40,14 @@ ROUTES: Final = (
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
+    Route(method="GET", pattern="/chat/{thread}/edit/{key}", handler=chat_pages.edit),
+    Route(method="POST", pattern="/chat/{thread}/branch", handler=chat_pages.branch),
+    Route(method="GET", pattern="/chat/{thread}/talks", handler=talk_pages.talks),
+    Route(method="GET", pattern="/chat/{thread}/export/{form}", handler=talk_pages.export),
+    Route(method="POST", pattern="/chat/{thread}/name", handler=talk_pages.name),
+    Route(method="POST", pattern="/chat/{thread}/pin", handler=talk_pages.pin),
+    Route(method="POST", pattern="/chat/{thread}/delete", handler=command_forms.delete),
+    Route(method="GET", pattern="/commands", handler=talk_pages.commands),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),
     Route(method="GET", pattern="/receipt", handler=command_forms.received),

@@ -86,8 +86,8 @@ async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
 
 def test_what_is_emptied_follows_from_the_list() -> None:
     """A column added to it is emptied wherever its table is."""
-    assert erasure.emptied("sessions") == "summary = null, active_task = null"
+    assert erasure.emptied("sessions") == "summary = null, active_task = null, title = null"
     assert erasure.emptied("messages", besides=("author_name",)) == "text = '', tool_calls = null"
     assert erasure.emptied("outbox").endswith("file_name = '', file = null")
     assert erasure.holding("chats") == "(title <> '')"
-    assert erasure.holding("sessions") == "(summary is not null or active_task is not null)"
+    assert erasure.holding("sessions") == "(summary is not null or active_task is not null or title is not null)"
