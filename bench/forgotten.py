@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memory.forgetting import ledger
-from memory.store import erasure, people
+from memory.store import people, word_columns
 from memory.store.database import Database, Reader, Transaction
 from memory.store.sqlite.database import SqliteDatabase
 
@@ -30,19 +30,19 @@ async def measure(folder: Path, entries: int) -> dict[str, float]:
     def made(tx: Transaction) -> None:
         people.speaker(tx, platform="console", user_id="ada", name="Ada", now=1)
         for n in range(entries):
-            erasure.note_forgotten(tx, 1, "likes", f"thing {n}", now=n + 2)
+            word_columns.note_forgotten(tx, 1, "likes", f"thing {n}", now=n + 2)
         tx.run("update forgotten set key_id = ''")
 
     def ask(reader: Reader) -> list[float]:
         times = []
         for n in range(_ASKED):
             began = time.perf_counter()
-            erasure.was_forgotten(reader, 1, "likes", f"thing {2 * n}", said_at=1)
+            word_columns.was_forgotten(reader, 1, "likes", f"thing {2 * n}", said_at=1)
             times.append((time.perf_counter() - began) * 1000)
         return times
 
     await database.write(made)
-    figures = {"seal all in the database, once": await _timed(database, lambda tx: erasure.seal_all(tx, now=1))}
+    figures = {"seal all in the database, once": await _timed(database, lambda tx: word_columns.seal_all(tx, now=1))}
     listed = folder / "remora.db.erased"
     ledger.append(listed, [_bare(n, entries // 100) for n in range(100)])
     began = time.perf_counter()

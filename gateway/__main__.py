@@ -6,11 +6,11 @@ import gc
 import os
 import sys
 
-from gateway import intact
+from gateway import package_check
 
 # Before the imports below, which would load another project's package of the same name.
-if foreign := intact.foreign():
-    sys.stderr.write(f"{intact.complaint(foreign)}\n")
+if foreign := package_check.foreign():
+    sys.stderr.write(f"{package_check.complaint(foreign)}\n")
     sys.exit(78)
 
 import click

@@ -17,7 +17,7 @@ import httpx
 
 from agents import skills
 from agents.budget import count_tokens
-from agents.chain import Servers
+from agents.failover import Servers
 from agents.own_tools import OwnTools, UnusableTool
 from agents.skills import UnusableSkill
 from agents.spec import AgentSpec, WebToolName

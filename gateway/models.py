@@ -16,7 +16,7 @@ import httpx
 
 from agents import budget, plugins
 from agents.budget import Gauge, count_tokens
-from agents.chain import Chain, Member, Servers
+from agents.failover import Chain, Member, Servers
 from agents.llm import BadCompletion, ChatMessage, Completion, ContextOverflow, ModelError, ModelRefused, Request
 from agents.offline.provider import OfflineProvider
 from agents.spec import AgentSpec, ModelSpec, SessionSpec
@@ -72,7 +72,7 @@ class Models:
             return Member(provider=OfflineProvider(tokens, simplified, parts))
         # Imported here, so that an agent without a model does not pay for loading them.
         if model.from_outside:
-            from agents.providers.connect import OutsideProvider
+            from agents.providers.adapters import OutsideProvider
 
             name = f"{model.provider}/{model.model}"
             try:
@@ -83,7 +83,7 @@ class Models:
             return Member(
                 provider=OutsideProvider(made, name), context=model.context, address=address, slots=model.slots
             )
-        from agents.providers.connect import connect
+        from agents.providers.adapters import connect
 
         adapter = connect(self.client(), model, count_tokens=count_tokens, learned=self.learned)
         return Member(provider=adapter, context=model.context, address=adapter.address, slots=model.slots)

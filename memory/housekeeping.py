@@ -20,7 +20,7 @@ from memory.forgetting.expired import Erased
 from memory.forgetting.forgetting import Forgetting
 from memory.jobs import runs
 from memory.reminders import reminding
-from memory.store import erasure, vectors
+from memory.store import vectors, word_columns
 from memory.store.database import Database, Durability, Transaction
 from memory.transfer.backups import Backups, Retention
 from memory.transfer.transfers import EXPORTS, drop_old_exports
@@ -128,9 +128,9 @@ class Housekeeping:
 
         def act(tx: Transaction) -> int:
             vectors.evict(tx, now=now)
-            erasure.drop_notes(tx, before=now - _DAY_MS)
+            word_columns.drop_notes(tx, before=now - _DAY_MS)
             if reminding.drop_old(tx, unasked_before=now - _DAY_MS, shown_before=now - _SHOWN_DAYS * _DAY_MS):
-                erasure.note_reworded(tx, now=now)
+                word_columns.note_reworded(tx, now=now)
             return runs.drop_old(tx, before=now - _RUN_DAYS * _DAY_MS)
 
         return {"runs": await self._database.write(act)}

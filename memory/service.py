@@ -44,7 +44,7 @@ from memory.reminders.reminders import Reminders
 from memory.runtime import Runtime
 from memory.scope import Scope
 from memory.setup import SearchSetup, open_database
-from memory.store import erasure, moving, sealing
+from memory.store import moving, sealing, word_columns
 from memory.store.database import Database, Transaction, one_moment
 from memory.store.sqlite.driver import Driver
 from memory.transfer.backups import Backups
@@ -227,6 +227,6 @@ def _begin(tx: Transaction, path: Path, agents: Mapping[str, AgentMemory], *, al
     """Enters the agents' rows at start, and settles work that an earlier run left half done."""
     moving.refuse_unfinished(tx, path)
     entered = enter_agents(tx, agents, now=now)
-    erasure.seal_all(tx, now=now)
+    word_columns.seal_all(tx, now=now)
     begin_mail(tx, alone=alone, now=now)
     return entered

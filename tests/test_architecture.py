@@ -32,7 +32,7 @@ FLOORS = (
     ("mailbox",),
     ("context", "profile"),
     ("store",),
-    ("text", "scope", "score", "filters", "keys", "child", "atomic", "errors", "runtime", "loops"),
+    ("text", "scope", "score", "typed_filters", "keys", "child", "atomic", "errors", "runtime", "loops"),
 )
 #: The floors of gateway: doors, then what people may do, then the way of a message, then what these stand on.
 GATEWAY_FLOORS = (
@@ -51,7 +51,7 @@ GATEWAY_FLOORS = (
     ("internet", "actions"),
     ("ops",),
     ("config", "wording"),
-    ("reading", "intact"),
+    ("reading", "package_check"),
 )
 #: The modules of the other grounds that gateway may use outside its composition root, and those of memory it may not:
 #: there are transactions.
@@ -75,7 +75,7 @@ _WRITTEN = re.compile(
 VENDORS = {
     "aiosqlite": {"memory/store/sqlite/database.py"},
     "httpx": {
-        "agents/providers/adapter.py", "agents/providers/connect.py", "agents/providers/errors.py",
+        "agents/providers/adapter.py", "agents/providers/adapters.py", "agents/providers/errors.py",
         "agents/providers/transcribe.py",
         "gateway/app.py", "gateway/models.py", "gateway/cli/offer.py", "gateway/internet/addresses.py", "gateway/internet/reach.py", "gateway/internet/tools.py",
         "memory/recall/embedders/remote.py", "memory/recall/rerank.py",
@@ -88,7 +88,7 @@ VENDORS = {
     "mnemonic": {"memory/text/secrets/formats.py"},
     "opencc": {"memory/text/simplified.py"},
     "snowballstemmer": {"memory/text/words.py"},
-    "tenacity": {"agents/chain.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
+    "tenacity": {"agents/failover.py", "agents/providers/transcribe.py", "memory/recall/embedders/remote.py"},
     "yaml": {"agents/offline/speech.py", "gateway/config/strict_yaml.py", "languages/reading.py"},
     "babel": {"agents/offline/provider.py", "gateway/wording/texts.py"},
     "aiogram": {
@@ -436,8 +436,8 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 #: Where a day or time may be read with what raises for one that doesn't exist: its own columns and the files of
 #: settings, or with the error handled on the spot. Everything else reads days with `clock.day_of`.
 READS_DAYS = {
-    "memory/text/times/clock.py", "memory/jobs/compress.py", "memory/learn/revise.py", "memory/reminders/reminders.py",
-    "memory/transfer/backup.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
+    "memory/text/times/clock.py", "memory/jobs/compress.py", "memory/learn/retract.py", "memory/reminders/reminders.py",
+    "memory/transfer/backup_copy.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
     "memory/transfer/formats/telegram.py", "gateway/models.py",
     "gateway/wording/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",
     "agents/spec.py", "channels/discord/payloads.py",

@@ -26,8 +26,6 @@ from memory.browse.browse import LISTED, TIERS, Shelf
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, NotFound
-from memory.filters import Filters
-from memory.filters import Name as FilterName
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview
 from memory.people.keyring import KeyScope
@@ -35,6 +33,8 @@ from memory.recall.search import Hit
 from memory.service import Service
 from memory.store.memories import Kind, Memory
 from memory.store.questions import Question
+from memory.typed_filters import Filters
+from memory.typed_filters import Name as FilterName
 
 #: The purpose of the stored question whether to forget.
 FORGET: Final = "forget"

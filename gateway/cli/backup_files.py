@@ -14,7 +14,7 @@ from gateway.ops.databases import NoSuchStore, Stores
 from memory.store.files import Progress
 from memory.transfer import backups
 from memory.transfer import restore as restoring
-from memory.transfer.backup import Backup
+from memory.transfer.backup_copy import Backup
 from memory.transfer.restore import Restored, Stage
 
 #: The sentences that report the stages of a restore.

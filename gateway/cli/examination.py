@@ -31,7 +31,7 @@ from gateway.wording.texts import Texts
 from memory.errors import SchemaTooNew, StorageError, StoreDamaged
 from memory.jobs.runner import latest_in
 from memory.store.server import Deployment, ServerState, Standby
-from memory.transfer import backup, backups
+from memory.transfer import backup_copy, backups
 
 State = Literal["ok", "warning", "trouble"]
 
@@ -175,7 +175,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
     else:
         rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
         yield Diagnosis(name, "ok", f"sound, {rows}")
-        newest = backup.newest(path, config.settings.backup.within(config.data_dir))
+        newest = backup_copy.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])
     if last > now + _HOUR_MS:
         text = f"the clock is {(last - now) / _HOUR_MS:.0f} hours behind the newest backup or job"

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from agents.agent import exchange
 from agents.budget import count_tokens
 from agents.llm import ChatMessage, ModelError, Request, ToolSpec
-from agents.providers.connect import connect
+from agents.providers.adapters import connect
 from agents.providers.table import KNOWN
 from agents.spec import ModelSpec
 from gateway.models import http_client

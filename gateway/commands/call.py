@@ -26,13 +26,13 @@ from gateway.wording.texts import CATALOGUE, Texts, part_of
 from memory.chat.edits import Edits
 from memory.context import Context
 from memory.errors import MemoryFault, UnknownFilter, UnreadFilter
-from memory.filters import Filters
 from memory.mailbox.outbox import Part
 from memory.people.access import Access
 from memory.service import Service
 from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.store.questions import Question
+from memory.typed_filters import Filters
 
 #: Characters shown of a source message or of the words a person typed.
 EXCERPT = 120

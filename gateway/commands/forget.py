@@ -15,11 +15,11 @@ from gateway.pipeline.questions import buttons
 from gateway.wording.texts import Texts
 from memory.chat.edits import Edits
 from memory.errors import Derived, NotFound, NotYours
-from memory.filters import Filters
 from memory.forgetting.choose import Selection
 from memory.forgetting.forgetting import ForgetPreview, Receipt
 from memory.forgetting.plan import How
 from memory.store.questions import Question
+from memory.typed_filters import Filters
 
 #: The purpose of the question whether earlier exports are to be removed; its payload has their inode numbers.
 EXPORTS = "exports"

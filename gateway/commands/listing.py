@@ -11,12 +11,12 @@ from gateway.commands import learning, lines, pages
 from gateway.commands.call import Call, excerpt
 from gateway.wording.texts import ListedPart, part_of
 from memory.browse.browse import LISTED
-from memory.filters import NO_FILTERS, Filter, Filters
 from memory.recall.recall import shares
 from memory.recall.search import Hit
 from memory.score import ScorePart
 from memory.store.memories import Kind, Memory
 from memory.text.words import query_terms
+from memory.typed_filters import NO_FILTERS, Filter, Filters
 
 #: Hits a search fetches to divide into pages.
 _SEARCHED = 5 * pages.SIZE

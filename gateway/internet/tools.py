@@ -25,7 +25,7 @@ from agents.tools import Tool, ToolError
 from gateway.internet.addresses import NotFetched, is_named
 from gateway.internet.reach import SECONDS, Fetched, PublicWeb
 from gateway.reading import attachments, plain_text
-from gateway.reading.apart import read_apart
+from gateway.reading.reader_process import read_apart
 from memory.store.history import Message
 
 _SEARCH_SECONDS: Final = 15.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gateway.config.loading import Config
 from memory.errors import MemoryFault
-from memory.transfer.backup import store_of
+from memory.transfer.backup_copy import store_of
 from memory.transfer.backups import Retention
 
 

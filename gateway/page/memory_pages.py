@@ -25,7 +25,6 @@ from gateway.wording import phrases
 from gateway.wording.texts import part_of
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
-from memory.filters import Filters
 from memory.jobs.runner import What
 from memory.jobs.runs import OwnerResult
 from memory.recall.recall import shares
@@ -35,6 +34,7 @@ from memory.store.lineage import Source
 from memory.store.memories import Memory, tags_seen
 from memory.store.recalls import RecalledEntry
 from memory.text.words import query_terms
+from memory.typed_filters import Filters
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40

@@ -17,7 +17,7 @@ from gateway.wording import phrases, reminder_lines
 from gateway.wording.texts import Texts
 from memory.chat.turns import Turn
 from memory.chat.window import TurnMaterial
-from memory.learn.revise import Revision
+from memory.learn.retract import Revision
 from memory.recall.cues import cues
 from memory.recall.recall import Recall, Recalled
 from memory.store.attachments import QUOTED

@@ -26,8 +26,8 @@ from agents.budget import shortened
 from agents.llm import ModelError
 from channels.base import Attachment, Channel, ChannelError, Inbound, TooLarge
 from channels.slots import Slots
-from gateway.reading.apart import read_apart
 from gateway.reading.plain_text import decoded
+from gateway.reading.reader_process import read_apart
 from memory.store.attachments import QUOTED, Attached, AttachedState
 
 log = structlog.get_logger(__name__)

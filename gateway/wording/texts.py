@@ -36,11 +36,11 @@ from memory.errors import (
     UnknownFilter,
     UnreadFilter,
 )
-from memory.filters import LABELS, Group
-from memory.filters import Name as FilterName
 from memory.store.memories import Kind
 from memory.text.language import language_of, last_language
 from memory.text.times.clock import local_time
+from memory.typed_filters import LABELS, Group
+from memory.typed_filters import Name as FilterName
 
 FailedStore: TypeAlias = Literal["error.storage", "error.not_taken", "error.unread"]
 _ENGLISH: Final[Mapping[str, str]] = wording("en")["texts"]

@@ -15,15 +15,15 @@ from memory.browse import talks as conversations
 from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
-from memory.filters import NO_FILTERS, Filters, GroupOf
 from memory.recall.rank import Weights
 from memory.recall.search import Hit, Search
 from memory.scope import Scope
-from memory.store import entities, fading, filtered, lineage, memories
+from memory.store import entities, fading, filter_rows, lineage, memories
 from memory.store.database import Database, Parameter, Reader, walled
 from memory.store.entities import Entity
 from memory.store.memories import LIVE, Kind, Memory
 from memory.text.times import clock
+from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
 #: The kinds of each tier, in the order in which they are listed.
 TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
@@ -220,7 +220,7 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
 
 
 def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[str]:
-    known = filtered.known_tags(reader, scope)
+    known = filter_rows.known_tags(reader, scope)
     return sorted(known, key=lambda tag: -known[tag])[:limit]
 
 
@@ -246,7 +246,7 @@ class Browse:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
         today = clock.local_date(self._now(), context.timezone)
         return await self._database.read(
-            lambda reader: filtered.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
+            lambda reader: filter_rows.read(reader, confined(reader, context).scope, text, today, group_of=group_of)
         )
 
     @in_read
@@ -270,7 +270,7 @@ class Browse:
         scope = confined(reader, context).scope
         only = None
         if filters.given:
-            only = filtered.holding(reader, scope, filters, context.timezone)
+            only = filter_rows.holding(reader, scope, filters, context.timezone)
         if state:
             is_fading = state == "fading"
             some = fading.fading(reader, scope, now=self._now()) if is_fading else _pinned(reader, scope)

@@ -19,7 +19,7 @@ from memory.chat.identities import Identities, Where, Who
 from memory.chat.retry import UndoneTurn
 from memory.context import Context, anew
 from memory.errors import NotCurrent, NotFound, NotWished, NotYours, TooManyTags, UnfitTags
-from memory.forgetting import blanking, choose, erase
+from memory.forgetting import blank_messages, choose, erase
 from memory.forgetting.choose import Asker
 from memory.jobs import compare, style
 from memory.jobs.compare import DoubtAnswer, FactPair
@@ -37,7 +37,6 @@ from memory.scope import Scope
 from memory.store import (
     attachments,
     chats,
-    erasure,
     history,
     judgements,
     lineage,
@@ -45,6 +44,7 @@ from memory.store import (
     passages,
     people,
     questions,
+    word_columns,
 )
 from memory.store.attachments import Attached
 from memory.store.chats import Session
@@ -261,15 +261,15 @@ class Edits:
             return False
         attachments.drop_quotes(self._tx, [said.id])
         history.reword(self._tx, said.id, text, tokens=count_tokens(text), now=self._now)
-        blanking.clear_traffic(self._tx, [said.id], now=self._now)
-        under_way = blanking.running_turns(self._tx, [said.id])
+        blank_messages.clear_traffic(self._tx, [said.id], now=self._now)
+        under_way = blank_messages.running_turns(self._tx, [said.id])
         scope = self._context.scope
         found = memories.by_ids(self._tx, scope, [row.id for row in lineage.resting_on(self._tx, [said.id])])
         # Memories that the person has confirmed since are kept on their word.
         taught = [memory for memory in found if not (memory.confirmed or memory.pinned)]
         # A list of ids can't hold the new words, so in a restored backup with the old ones the message is blank.
         what = erase.gone([said.id], taught, what="edited", traffic=under_way)
-        erasure.record(self._tx, None, what, "{}", now=self._now)
+        word_columns.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
         told = memories.untell(self._tx, [said.id])
         keep.settle(self._tx, scope, [*taught, *told], now=self._now, new_id=self._new_id)
@@ -295,7 +295,7 @@ class Edits:
         erase.unlearn_replies(self._tx, taught, sources=[at])
         history.unlearn(self._tx, [at])
         what = erase.gone([], taught, what="edited", others=[at])
-        erasure.record(self._tx, None, what, "{}", now=self._now)
+        word_columns.record(self._tx, None, what, "{}", now=self._now)
         memories.retract(self._tx, [memory.id for memory in taught])
         told = memories.untell(self._tx, [at])
         keep.settle(self._tx, scope, [*taught, *told], now=self._now, new_id=self._new_id)
@@ -305,7 +305,7 @@ class Edits:
         """Gives the conversation that this session belongs to a title; without a text, one is found for it again."""
         given = titles.fit(title)
         chats.put(self._tx, self._talk, title=given or None, title_found=0 if given else None)
-        erasure.note_reworded(self._tx, now=self._now)
+        word_columns.note_reworded(self._tx, now=self._now)
 
     def pin_talk(self, *, pinned: bool) -> None:
         chats.put(self._tx, self._talk, pinned_at=self._now if pinned else None)
@@ -351,7 +351,7 @@ class Edits:
 
     def set_task(self, task: str | None) -> None:
         chats.put(self._tx, self._context.session.id, active_task=task, task_found=0)
-        erasure.note_reworded(self._tx, now=self._now)
+        word_columns.note_reworded(self._tx, now=self._now)
 
     def choose_model(self, name: str | None) -> None:
         """Notes which of the agent's models is asked first in this session; None leaves it to the agent's file."""
@@ -472,21 +472,21 @@ def retract(
     if not deleted:
         return 0
     ids = [message.id for message in deleted]
-    erasure.note_said(tx, [message.id for message in deleted if message.text], now=now)
+    word_columns.note_said(tx, [message.id for message in deleted if message.text], now=now)
     # This includes messages erased before: a turn that was running may have learned from them since.
     history.erase(tx, ids, now=now)
     taught = [memory for memory in lineage.resting_on(tx, ids) if not (memory.confirmed or memory.pinned)]
     erase.unlearn_replies(tx, taught, sources=ids)
-    cleared = blanking.clear_traffic(tx, ids, now=now)
-    under_way = blanking.running_turns(tx, ids)
+    cleared = blank_messages.clear_traffic(tx, ids, now=now)
+    under_way = blank_messages.running_turns(tx, ids)
     for memory in taught:
-        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+        word_columns.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
     told = memories.untell(tx, ids, erased=True)
     if taught or under_way or any(message.text for message in deleted):
-        erasure.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
+        word_columns.record(tx, None, erase.gone(ids, taught, traffic=under_way), "{}", now=now)
     elif cleared:
-        erasure.note_reworded(tx, now=now)
+        word_columns.note_reworded(tx, now=now)
     for author in {message.author_id for message in deleted if message.author_id is not None}:
         scope = chats.scope_of(tx, session, author)
         keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)

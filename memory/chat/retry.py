@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory.forgetting import blanking, erase
+from memory.forgetting import blank_messages, erase
 from memory.keys import normalise_value
 from memory.learn import keep
 from memory.mailbox import inbox
 from memory.scope import Scope
-from memory.store import erasure, history, lineage, memories, questions, recalls
+from memory.store import history, lineage, memories, questions, recalls, word_columns
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
@@ -91,7 +91,7 @@ def again(
     if failed is not None and not (history.has_failed(tx, failed) and found[0]["turn_id"] == failed):
         return None
     # Blanking also removes the part of the answer that is still to be shown.
-    blanking.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
+    blank_messages.blank(tx, [row["id"] for row in found if row["role"] != "user"], now=now)
     history.drop_steps(tx, [found[0]["turn_id"]])
     turn_id, *_ = history.begin_turn(tx, session, now=now)
     history.move(tx, said, turn_id)
@@ -118,17 +118,17 @@ def undo(
     ]
     erase.unlearn_replies(tx, taught, sources=said)
     for memory in taught:
-        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+        word_columns.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     memories.retract(tx, [memory.id for memory in taught])
     # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
     told = memories.untell(tx, said, erased=True)
     keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
     ids = [row["id"] for row in found]
-    erasure.note_said(tx, ids, now=now)
-    blanking.blank(tx, ids, now=now)
+    word_columns.note_said(tx, ids, now=now)
+    blank_messages.blank(tx, ids, now=now)
     questions.withdraw(tx, found[0]["turn_id"])
-    erasure.record(tx, None, erase.gone(ids, taught), "{}", now=now)
+    word_columns.record(tx, None, erase.gone(ids, taught), "{}", now=now)
     erase.show_change(tx, scope, [*taught, *again], now=now, new_id=new_id)
     return UndoneTurn(
         said_at=found[0]["said_at"],

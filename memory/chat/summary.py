@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.ask import line_cost, message_line, names_of, within
 from memory.learn.model import ModelRequest
-from memory.learn.summed import is_refusal, speaks_of
+from memory.learn.summary_check import is_refusal, speaks_of
 from memory.store.history import Message
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact

@@ -19,12 +19,12 @@ from memory.chat.retry import AtHand
 from memory.chat.window import TurnMaterial, WindowSize
 from memory.context import Context, anew, confined, in_read, in_write
 from memory.errors import Withdrawn
-from memory.learn import extractions, keep, revise
+from memory.learn import extractions, keep, retract
 from memory.learn.agents import Agents
 from memory.learn.extractions import Afterwards, Unread
 from memory.learn.learner import Learner
 from memory.learn.offline.intents import guessed, named
-from memory.learn.revise import Revision
+from memory.learn.retract import Revision
 from memory.mailbox import inbox
 from memory.mailbox.mailbox import Mailbox
 from memory.mailbox.outbox import Outgoing, Part
@@ -276,7 +276,7 @@ class Turns:
         return {one.id for one in turn.said if one.learn and await guessed(one.text, self._search) == "end"}
 
     def _understood(self, reader: Reader, turn: Turn, scope: Scope, ending: Set[int]) -> Revision:
-        return revise.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
+        return retract.read(reader, turn.said, scope=scope, timezone=turn.context.timezone, ending=ending)
 
     async def keep_step(self, turn: Turn, n: int, completion: str, spent: Spent) -> None:
         """Keeps a model's answer, and books its cost whatever the outcome of the turn.
@@ -342,7 +342,7 @@ class Turns:
             return extractions.afterwards(tx, session.id)
 
         # New memories touch the person's memories, whatever session they are told in.
-        taught = [] if outcome.learned is None else revise.touched(turn.context.scope, outcome.learned)
+        taught = [] if outcome.learned is None else retract.touched(turn.context.scope, outcome.learned)
         # The rows that `ending` touches are not known here.
         keys = [of_lane(session.key), *taught] if ending is None else None
         after = await self._database.write(act, keys=keys)
@@ -455,7 +455,7 @@ class Turns:
         standing = {one.id for one in history.between(tx, session.id, turn.said[0].id, turn.said[-1].id)}
         if turn.said[-1].id in standing:
             at = turn.said[-1].said_at
-            revise.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)
+            retract.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)
         for proposal in learned.proposals:
             if proposal.message_id not in standing:
                 continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memory.context import Context
-from memory.learn.revise import Revision
+from memory.learn.retract import Revision
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
 from memory.recall.search import Hit
 from memory.reminders.reminding import Reminder

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from memory import filters, keys
+from memory import keys, typed_filters
 from memory.errors import Derived, NotYours
-from memory.filters import Filter, Filters
 from memory.forgetting import forgettable
 from memory.learn.offline import patterns
 from memory.learn.offline.patterns import Disclosure
@@ -29,7 +28,7 @@ from memory.store import (
     attachments,
     chats,
     entities,
-    filtered,
+    filter_rows,
     history,
     lineage,
     memories,
@@ -40,13 +39,14 @@ from memory.store import (
 )
 from memory.store.chats import Session
 from memory.store.database import Reader
-from memory.store.filtered import Reach
+from memory.store.filter_rows import Reach
 from memory.store.history import Message
 from memory.store.memories import Memory
 from memory.text import words as tokenised
 from memory.text.simplified import simplified
 from memory.text.times import clock
 from memory.text.times.spans import Span, spans
+from memory.typed_filters import Filter, Filters
 
 #: "memories": named memories, and messages. "range": what was said and learned in a period. "here": in this session.
 #: "all": all of this person's rows in private, or in this group. "me": all rows of this person everywhere.
@@ -191,7 +191,7 @@ def understand(
 def is_query(said: str) -> bool:
     said = said.strip()
     return bool(said) and not (
-        _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or filters.span(said) is not None
+        _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or typed_filters.span(said) is not None
     )
 
 
@@ -220,7 +220,7 @@ def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
             found = memories.by_ids(reader, asker.scope, learned)
             if asker.scope.private:  # the person's facts about themselves from groups are found here, but not meant
                 found = [memory for memory in found if memory.owner_id in asker.scope.own]
-            said = frozenset(filtered.within_reach(reader, _reach(reader, asker), said=(first, last)))
+            said = frozenset(filter_rows.within_reach(reader, _reach(reader, asker), said=(first, last)))
             reminders = [reminder for reminder in reminders if first <= reminder.created_at < last]
         case "here":
             here = chats.family(reader, asker.session.id)
@@ -250,7 +250,7 @@ def _everything(reader: Reader, asker: Asker, what: What, mine: Sequence[Reminde
             reach = reach._replace(places=asker.scope.own)
         else:
             mine = _governed_reminders(asker, reminding.of_chat(reader, asker.session.chat_id))
-        held, said = forgettable.memories(reader, reach), filtered.within_reach(reader, reach)
+        held, said = forgettable.memories(reader, reach), filter_rows.within_reach(reader, reach)
     return Chosen(memories=tuple(memories.of_ids(reader, held)), message_ids=frozenset(said), reminders=tuple(mine))
 
 
@@ -322,7 +322,7 @@ def _with_memories(reader: Reader, asker: Asker, message_ids: Sequence[int]) -> 
 
 def _period(reader: Reader, asker: Asker, said: str, *, now: int) -> Span | None:
     """Returns the period that `said` names; None if it names anything else or may mean something else."""
-    if (written := filters.span(said)) is not None:
+    if (written := typed_filters.span(said)) is not None:
         return written
     named = spans(said, clock.local_date(now, asker.timezone), looks="back")
     if len(named) != 1 or named[0].vague:
@@ -344,8 +344,8 @@ def _filtered(
     if not asked.words and len(times) == len(asked.given):
         first, last = max(first for first, _ in times), min(last for _, last in times)
         return Selection(what="range", first=first, last=last) if first < last else None
-    meeting = filtered.meeting(reader, asker.scope, asked, asker.timezone)
-    said = filtered.messages(reader, _reach(reader, asker), asker.scope, asked, asker.timezone)
+    meeting = filter_rows.meeting(reader, asker.scope, asked, asker.timezone)
+    said = filter_rows.messages(reader, _reach(reader, asker), asker.scope, asked, asker.timezone)
     answered, reminder_ids = _naming(reader, asker, asked)
     said += answered
     near = False
@@ -371,10 +371,10 @@ def _naming(reader: Reader, asker: Asker, asked: Filters) -> tuple[list[int], li
 
     Reminders hold the words beside the names, too. In private, answers are the person's own.
     """
-    names, terms = filtered.names_in(asked), set(tokenised.query_terms(asked.words))
+    names, terms = filter_rows.names_in(asked), set(tokenised.query_terms(asked.words))
     if len(names) != len(asked.given):
         return [], []
-    tests = [filtered.naming(reader, asker.scope, name) for name in names]
+    tests = [filter_rows.naming(reader, asker.scope, name) for name in names]
     answers = {} if asker.scope.private else _answers(reader, asker)
     reminders = reminding.of_reach(reader, reminding.reach(asker.scope, asker.session))
     return (
@@ -474,7 +474,7 @@ def _holding(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
         matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
     hits = []
     if len(said) >= (_PHRASE if said.isascii() else _PHRASE // 2):
-        hits += filtered.within_reach(reader, _reach(reader, asker), text=said)
+        hits += filter_rows.within_reach(reader, _reach(reader, asker), text=said)
     heard = _heard_from_people(reader, asker, words.heard) if terms else []
     hits += [message.id for message in heard if terms <= set(tokenised.tokens(message.text))]
     holding = _not_denying(reader, asker, words, list(dict.fromkeys(hits)))
@@ -546,7 +546,7 @@ def with_names(reader: Reader, asker: Asker, selection: Selection, terms: Set[st
     for name, texts in naming_texts(reader, asker, names).items():
         is_word = any(is_small_in(name, text) for text in texts.values())
         message_ids |= dict.fromkeys(one for one, text in texts.items() if gives(name, text, is_word=is_word))
-        about = filtered.meeting(reader, asker.scope, _about(name), asker.timezone)
+        about = filter_rows.meeting(reader, asker.scope, _about(name), asker.timezone)
         more += len(about) - len(newest := sorted(about, reverse=True)[:_MOST])
         meant = [
             memory
@@ -591,16 +591,16 @@ def naming_texts(reader: Reader, asker: Asker, names: Sequence[str]) -> dict[str
 
     In a group they include the bot's answers to this person: in private those are the person's own.
     """
-    texts = filtered.naming_texts(reader, _reach(reader, asker), asker.scope, names)
+    texts = filter_rows.naming_texts(reader, _reach(reader, asker), asker.scope, names)
     answered = _answers(reader, asker) if names and not asker.scope.private else {}
     for name in names if answered else ():
-        is_named = filtered.naming(reader, asker.scope, name)
+        is_named = filter_rows.naming(reader, asker.scope, name)
         texts[name] |= {message_id: text for message_id, text in answered.items() if is_named(text)}
     return texts
 
 
 def _others_naming(reader: Reader, asker: Asker, name: str, besides: Set[int], *, whole: bool) -> bool:
-    others = filtered.meeting(reader, asker.scope, _about(name), asker.timezone) - besides
+    others = filter_rows.meeting(reader, asker.scope, _about(name), asker.timezone) - besides
     return any(
         memory.origin != "derived" and (not whole or entities.stands_in(name, _name_in(memory)))
         for memory in memories.by_ids(reader, asker.scope, sorted(others))

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from memory import keys, profile
 from memory.forgetting import choose, forgettable, plan
-from memory.forgetting.blanking import Sought, blank, clear_traffic, running_turns, sought_of
+from memory.forgetting.blank_messages import Sought, blank, clear_traffic, running_turns, sought_of
 from memory.forgetting.choose import Asker
 from memory.forgetting.plan import Plan, Quotes
 from memory.mailbox import inbox, outbox
@@ -25,7 +25,6 @@ from memory.store import (
     attachments,
     chats,
     entities,
-    erasure,
     history,
     judgements,
     memories,
@@ -33,6 +32,7 @@ from memory.store import (
     questions,
     recalls,
     scopes,
+    word_columns,
 )
 from memory.store.database import Reader, Row, Transaction
 from memory.store.memories import Memory
@@ -70,7 +70,7 @@ def carry_out(
 ) -> tuple[ErasedCounts, str, Sought | None]:
     """Erases all planned rows.
 
-    Returns the receipt's figures, the erased ids as JSON, and the texts that `blanking.finish` looks for.
+    Returns the receipt's figures, the erased ids as JSON, and the texts that `blank_messages.finish` looks for.
     """
     blanked = (*going.messages, *going.replies)
     others = going.others
@@ -95,7 +95,7 @@ def carry_out(
         quoting = _that_tell(attachments.quotes(tx, sessions), quotes, going)
         attachments.drop_rows(tx, [*quoting, *going.quote_ids])
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)
-        erasure.note_said(tx, blanked, now=now)
+        word_columns.note_said(tx, blanked, now=now)
         history.hide(tx, blanked[_AT_ONCE:], now=now)
         blank(tx, blanked[:_AT_ONCE], now=now)
     _drop_memories(tx, asker.scope, going, now=now, new_id=new_id)
@@ -135,7 +135,7 @@ def _counts(going: Plan, files: int) -> ErasedCounts:
 
 
 def rest(what: str) -> Iterator[list[int]]:
-    """Yields the messages that `carry_out` has only hidden, in portions for `blanking.blank_hidden`."""
+    """Yields the messages that `carry_out` has only hidden, in portions for `blank_messages.blank_hidden`."""
     told = json.loads(what)
     messages = told.get("messages", []) if told.get("how") == "words" else []
     for start in range(_AT_ONCE, len(messages), _AT_ONCE):
@@ -175,7 +175,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     there = history.recorded_until(tx, told["messages"], erased_at)
     if told["how"] == "words":
         if told.get("what") != "edited":
-            erasure.note_said(tx, there, now=erased_at)
+            word_columns.note_said(tx, there, now=erased_at)
         clear_traffic(tx, there, now=now)
         blank(tx, there, now=now)
         history.unlearn(tx, told["others"])
@@ -185,7 +185,7 @@ def replay(tx: Transaction, what: str, *, erased_at: int, now: int) -> None:
     held = memories.learned_until(tx, told["memories"], erased_at)
     rows = memories.of_ids(tx, held)
     for memory in rows if told.get("what") != "edited" else ():
-        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
+        word_columns.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=erased_at)
     derived = told.get("derived", told["memories"])
     memories.take_apart(tx, held, forgotten=set(held).difference(derived))
     for owner_id in sorted({memory.owner_id for memory in rows if memory.key == "timezone"}):
@@ -282,7 +282,7 @@ def _that_tell(rows: Sequence[Row], quotes: Quotes, going: Plan) -> list[int]:
 
 def _drop_memories(tx: Transaction, scope: Scope, going: Plan, *, now: int, new_id: Callable[[], str]) -> None:
     for memory in going.memories:
-        erasure.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
+        word_columns.note_forgotten(tx, memory.owner_id, memory.key, memory.value, now=now)
     doomed = [*going.memories, *going.derived]
     ids = [memory.id for memory in going.memories]
     memories.take_apart(tx, ids, forgotten=ids)

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypeAlias, get_args
 
-from memory.forgetting import blanking
+from memory.forgetting import blank_messages
 from memory.jobs import runs
 from memory.learn import extractions
 from memory.mailbox import inbox, outbox
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import chats, documents, entities, erasure, history, memories, people, recalls, scopes
+from memory.store import chats, documents, entities, history, memories, people, recalls, scopes, word_columns
 from memory.store.database import Database, Reader, Row, Transaction
 
 Rows: TypeAlias = Literal["messages", "turns", "entities", "memories", "names", "reminders", "inbox", "outbox"]
@@ -159,7 +159,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
         return 0
     if batch.speaker is not None and not _is_away(tx, batch.speaker[0], last_seen_at=batch.speaker[1]):
         return 0
-    erasure.note_reworded(tx, now=now)
+    word_columns.note_reworded(tx, now=now)
     match batch.rows:
         case "messages":
             history.erase(tx, batch.ids, now=now)
@@ -194,7 +194,7 @@ def _close(tx: Transaction, chat: Left, *, now: int) -> bool:
     runs.drop_items_of_chat(tx, chat.chat_id)
     untitled = chats.untitle(tx, chat.chat_id)
     if untitled:
-        erasure.note_reworded(tx, now=now)
+        word_columns.note_reworded(tx, now=now)
     return untitled or bool(closed)
 
 
@@ -289,8 +289,8 @@ def said_before(reader: Reader, *, before: int, after: int) -> list[int]:
 
 
 def _blank_old(tx: Transaction, *, message_ids: Sequence[int], now: int) -> None:
-    blanking.blank(tx, message_ids, now=now, by_age=True)
-    erasure.note_reworded(tx, now=now)
+    blank_messages.blank(tx, message_ids, now=now, by_age=True)
+    word_columns.note_reworded(tx, now=now)
 
 
 def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
@@ -300,4 +300,4 @@ def _clear_beside(tx: Transaction, *, before: int, now: int) -> None:
     unsent = outbox.drop_undelivered(tx, before=before)
     summed_up = chats.drop_spent_summaries(tx, before=before)
     if failed or unsent or summed_up:
-        erasure.note_reworded(tx, now=now)
+        word_columns.note_reworded(tx, now=now)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from memory.scope import Scope
 from memory.store.database import Reader, Row, walled
-from memory.store.filtered import Reach
+from memory.store.filter_rows import Reach
 
 # Memories and messages that are chosen -------------------------------------------------------------------------------
 

@@ -19,9 +19,8 @@ import structlog
 
 from memory.context import Context, anew, in_read
 from memory.errors import StorageError, StoreBusy
-from memory.filters import Filters
-from memory.forgetting import blanking, choose, erase, plan
-from memory.forgetting.blanking import Sought
+from memory.forgetting import blank_messages, choose, erase, plan
+from memory.forgetting.blank_messages import Sought
 from memory.forgetting.choose import Asker, Selection, What
 from memory.forgetting.erase import ErasedCounts
 from memory.forgetting.plan import How, Plan
@@ -29,13 +28,14 @@ from memory.loops import reason_of
 from memory.mailbox import inbox
 from memory.recall import index
 from memory.recall.search import Hit, Search
-from memory.store import erasure, filtered, memories, passages, questions
+from memory.store import filter_rows, memories, passages, questions, word_columns
 from memory.store.database import Database, Reader, Transaction
-from memory.store.erasure import Erasure
 from memory.store.memories import Memory
 from memory.store.questions import Question
+from memory.store.word_columns import Erasure
 from memory.text.times import clock
 from memory.text.words import stem
+from memory.typed_filters import Filters
 
 log = structlog.get_logger(__name__)
 
@@ -149,7 +149,7 @@ class Forgetting:
 
     async def begin(self) -> None:
         """Goes on, in the background, with the work that an earlier run left."""
-        if await self._database.read(erasure.unscrubbed):
+        if await self._database.read(word_columns.unscrubbed):
             self._go_on()
 
     async def close(self) -> None:
@@ -197,7 +197,7 @@ class Forgetting:
 
     async def _read(self, context: Context, said: str) -> Filters:
         today = clock.local_date(self._now(), context.timezone)
-        return await self._database.read(lambda reader: filtered.read(reader, context.scope, said, today))
+        return await self._database.read(lambda reader: filter_rows.read(reader, context.scope, said, today))
 
     @in_read
     def preview_of(
@@ -240,7 +240,7 @@ class Forgetting:
         """
 
         def look(reader: Reader) -> Plan | None:
-            asker = asking(reader) if erasure.of_inbox(reader, inbox_id) is None else None
+            asker = asking(reader) if word_columns.of_inbox(reader, inbox_id) is None else None
             return None if asker is None else plan.plan(reader, asker, selection, how)
 
         # Planning takes long and must not hold up writers. Rows written meanwhile are looked at when the erasure is
@@ -250,7 +250,7 @@ class Forgetting:
             planned = await self._database.read(look)
 
         def act(tx: Transaction) -> tuple[bool, dict[int, Sought]]:
-            if erasure.of_inbox(tx, inbox_id) is not None:
+            if word_columns.of_inbox(tx, inbox_id) is not None:
                 return True, {}
             inbox.expect_open(tx, inbox_id)
             is_as_planned = tx.state == written
@@ -279,22 +279,22 @@ class Forgetting:
         counts, what, sought = erase.carry_out(tx, asker, going, now=self._now(), new_id=self._new_id)
         # A failed message or a name may have gone even if no message and no memory was meant.
         is_clean = tx.changes == before and sought is None
-        erasure_id = erasure.record(tx, inbox_id, what, counts.to_json(), now=self._now())
+        erasure_id = word_columns.record(tx, inbox_id, what, counts.to_json(), now=self._now())
         if is_clean:
-            erasure.scrubbed(tx, [erasure_id], now=self._now())
+            word_columns.scrubbed(tx, [erasure_id], now=self._now())
         return {} if sought is None else {erasure_id: sought}
 
     async def has_erased(self, inbox_id: int) -> bool:
-        return await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id)) is not None
+        return await self._database.read(lambda reader: word_columns.of_inbox(reader, inbox_id)) is not None
 
     async def receipt(self, inbox_id: int) -> Receipt | None:
         """Returns a request's receipt, scrubbing first unless that takes long; None if nothing was erased for it."""
-        found = await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id))
+        found = await self._database.read(lambda reader: word_columns.of_inbox(reader, inbox_id))
         if found is None:
             return None
         if found.scrubbed_at is None and not await self.scrub():
             self._go_on()
-        found = await self._database.read(lambda reader: erasure.of_inbox(reader, inbox_id))
+        found = await self._database.read(lambda reader: word_columns.of_inbox(reader, inbox_id))
         assert found is not None
         asked = json.loads(found.what)
         return Receipt(
@@ -317,7 +317,7 @@ class Forgetting:
     async def _scrub(self, most_bytes: int | None) -> bool:
         async with self._scrubbing:
             try:
-                due = await self._database.read(erasure.unscrubbed)
+                due = await self._database.read(word_columns.unscrubbed)
                 if not due:
                     return True
                 for one in due:
@@ -335,7 +335,7 @@ class Forgetting:
                     )
                     return False
                 done = [one.id for one in due]
-                await self._database.write(lambda tx: erasure.scrubbed(tx, done, now=self._now()))
+                await self._database.write(lambda tx: word_columns.scrubbed(tx, done, now=self._now()))
                 # Its cache keeps words, too.
                 stem.cache_clear()
             except StorageError as exc:
@@ -348,14 +348,14 @@ class Forgetting:
         if one.id in self._blanked or one.ended_at is not None:
             return
         for some in erase.rest(one.what):
-            await self._database.write(lambda tx, some=some: blanking.blank_hidden(tx, some, now=self._now()))  # type: ignore[misc]
+            await self._database.write(lambda tx, some=some: blank_messages.blank_hidden(tx, some, now=self._now()))  # type: ignore[misc]
         self._blanked.add(one.id)
 
     async def _ended(self, one: Erasure) -> bool:
         def act(tx: Transaction) -> bool:
-            if not blanking.finish(tx, one.what, sought=self._sought.get(one.id), now=self._now()):
+            if not blank_messages.finish(tx, one.what, sought=self._sought.get(one.id), now=self._now()):
                 return False
-            erasure.ended(tx, one.id, now=self._now())
+            word_columns.ended(tx, one.id, now=self._now())
             return True
 
         is_over = one.ended_at is not None or await self._database.write(act)

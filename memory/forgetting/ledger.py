@@ -18,7 +18,7 @@ from memory.atomic import alone_with, replace_file
 from memory.errors import StoreUnwritable
 from memory.forgetting import erase
 from memory.mailbox import inbox, outbox
-from memory.store import chats, erasure, history, memories, people
+from memory.store import chats, history, memories, people, word_columns
 from memory.store.database import Reader, Transaction
 from memory.store.sealing import Seal
 
@@ -52,7 +52,7 @@ def path_of(store: Path) -> Path:
 
 def unlisted(reader: Reader) -> tuple[list[int], list[LedgerEntry]]:
     """Returns the erasures that the ledger does not hold yet, oldest first, as ids and as entries."""
-    rows = erasure.unlisted(reader)
+    rows = word_columns.unlisted(reader)
     return [row["id"] for row in rows], [entry_of(reader, row["erased_at"], row["what"]) for row in rows]
 
 
@@ -142,7 +142,7 @@ def _sealed_line(line: bytes, seal: Seal) -> bytes:
 
 
 def missing(reader: Reader, entries: Iterable[LedgerEntry]) -> int:
-    known = {(row["erased_at"], row["what"]) for row in erasure.on_request(reader)}
+    known = {(row["erased_at"], row["what"]) for row in word_columns.on_request(reader)}
     return sum((entry.erased_at, entry.what) not in known for entry in entries)
 
 
@@ -150,14 +150,14 @@ def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Repl
     """Repeats in a store the erasures that it has not on record. Its files still keep traces of the erased rows."""
     before, done = _figures(tx), list[int]()
     for entry in sorted(entries, key=lambda entry: entry.erased_at):
-        if erasure.is_recorded(tx, entry.what, erased_at=entry.erased_at):
+        if word_columns.is_recorded(tx, entry.what, erased_at=entry.erased_at):
             continue
         erase.replay(tx, _narrowed(tx, entry), erased_at=entry.erased_at, now=now)
         _take_hashes(tx, entry)
-        row_id = erasure.record(tx, None, entry.what, "{}", now=entry.erased_at)
-        erasure.listed(tx, [row_id], now=now)
+        row_id = word_columns.record(tx, None, entry.what, "{}", now=entry.erased_at)
+        word_columns.listed(tx, [row_id], now=now)
         # The caller removes all traces from the files before anybody opens them.
-        erasure.scrubbed(tx, [row_id], now=now)
+        word_columns.scrubbed(tx, [row_id], now=now)
         done.append(entry.erased_at)
     if done:
         _clear_unnamed(tx, until=max(done))
@@ -167,12 +167,12 @@ def replay(tx: Transaction, entries: Iterable[LedgerEntry], *, now: int) -> Repl
 
 def entry_of(reader: Reader, erased_at: int, what: str) -> LedgerEntry:
     # Hashes are noted in the transaction that erases, with exactly its time.
-    hashes = erasure.hashes_at(reader, erased_at)
+    hashes = word_columns.hashes_at(reader, erased_at)
     return LedgerEntry(
         erased_at=erased_at,
         what=what,
         hashes=tuple((owner_id, hashed.hex(), under) for owner_id, hashed, under in hashes),
-        hash_key=(erasure.salt_of(reader) or "") if hashes else "",
+        hash_key=(word_columns.salt_of(reader) or "") if hashes else "",
     )
 
 
@@ -199,13 +199,13 @@ def _take_hashes(tx: Transaction, entry: LedgerEntry) -> None:
     """Stores hashes if their salt fits. A store in which nothing was ever forgotten has none, and takes theirs."""
     if not entry.hashes:
         return
-    if not erasure.take_salt(tx, entry.hash_key):
+    if not word_columns.take_salt(tx, entry.hash_key):
         return
     for owner_id, hashed, under in sealed(entry, tx.seal).hashes:
         if owner_id:
-            erasure.put_forgotten(tx, owner_id, under, bytes.fromhex(hashed), at=entry.erased_at)
+            word_columns.put_forgotten(tx, owner_id, under, bytes.fromhex(hashed), at=entry.erased_at)
         else:
-            erasure.put_named(tx, under, bytes.fromhex(hashed), at=entry.erased_at)
+            word_columns.put_named(tx, under, bytes.fromhex(hashed), at=entry.erased_at)
 
 
 def _figures(reader: Reader) -> tuple[int, int]:

@@ -37,7 +37,7 @@ from memory.learn.extract import (
     worth_keeping,
 )
 from memory.learn.model import ANSWER_TOKENS, ModelRequest
-from memory.learn.summed import is_refusal
+from memory.learn.summary_check import is_refusal
 from memory.scope import Scope
 from memory.store import lineage, memories, people, scopes
 from memory.store.database import Reader, Transaction, walled

@@ -30,7 +30,7 @@ from memory.learn.answer import Words, items, read_object
 from memory.learn.model import ModelRequest
 from memory.learn.same import same
 from memory.scope import Scope
-from memory.store import entities, erasure, lineage, memories, scopes
+from memory.store import entities, lineage, memories, scopes, word_columns
 from memory.store.database import Reader, Transaction, walled
 from memory.store.memories import LIVE, Memory
 from memory.text.guard import injection_flags
@@ -118,7 +118,7 @@ def _facts(reader: Reader, scope: Scope, *, left_alone: set[int]) -> _Facts:
         merged=frozenset(row["id"] for row in rows if row["merged"]),
         last=-1 if last is None else last,
         # Forgetting has taken merged rows apart.
-        anew=last is not None and erasure.forgotten_since(reader, scope.writes_to, last),
+        anew=last is not None and word_columns.forgotten_since(reader, scope.writes_to, last),
     )
 
 

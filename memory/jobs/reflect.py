@@ -20,9 +20,9 @@ from memory.jobs.base import Job, Night, Step
 from memory.learn import extract
 from memory.learn.answer import Numbers, Unreadable, Words, read_object
 from memory.learn.model import ModelRequest
-from memory.learn.summed import is_refusal
+from memory.learn.summary_check import is_refusal
 from memory.scope import Scope
-from memory.store import erasure, memories, scopes
+from memory.store import memories, scopes, word_columns
 from memory.store.database import Reader, Transaction
 from memory.store.memories import LIVE, Draft, Memory
 from memory.text.guard import injection_flags
@@ -162,7 +162,7 @@ def _keep(tx: Transaction, answer: str, given: Sequence[Memory], *, scope: Scope
     if is_refusal(value, [f"{parent.subject} {parent.subject_name or ''} {parent.value}" for parent in parents]):
         raise Unreadable("The model's look back says nothing of the memories it was shown. It is asked again.")
     newest = max(memory.learned_at for memory in parents)
-    if erasure.was_forgotten(tx, scope.writes_to, _KEY, value, said_at=newest) or not _new(tx, scope, night):
+    if word_columns.was_forgotten(tx, scope.writes_to, _KEY, value, said_at=newest) or not _new(tx, scope, night):
         return {"refused": 1}
     memory_id = memories.insert(tx, draft, new_id=night.new_id, now=night.now)
     memories.set_parents(tx, memory_id, shown)

@@ -24,7 +24,7 @@ from memory.jobs.base import Job, Night, Step, night_of
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import BackgroundModel, BudgetSpent, ModelAnswer, ModelFailed, ModelRequest
-from memory.learn.summed import is_refusal
+from memory.learn.summary_check import is_refusal
 from memory.learn.wishes import manners_of
 from memory.loops import Loops
 from memory.scope import Scope

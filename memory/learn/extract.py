@@ -26,7 +26,7 @@ from memory.learn.entailment import Pair, pair_of, settled
 from memory.learn.grounding import NAMES, Claim, SaidText, Verdict, Weighed, is_quoted, judge, telling
 from memory.learn.offline import patterns
 from memory.learn.own_words import own_words
-from memory.learn.summed import is_refusal
+from memory.learn.summary_check import is_refusal
 from memory.learn.wishes import adds_nothing, asks_for, manners_of
 from memory.recall.cues import cues
 from memory.scope import Scope

@@ -4,9 +4,9 @@ Invariants: a row is replaced only under a key on the closed list of single valu
 value that denies all that the row says and nothing else ("nuts", "not allergic to nuts any more"), and only by a sure
 draft: an unsure one stands beside the row it may replace. A named row is replaced only if the speaker may change it,
 and rows derived from it go with it. Message time decides, so words that are read late end nothing that was told after
-them (`memory.learn.holding`). Placing a draft costs by the rows that share its words. Every row names the messages it
-was learned from. For people who have opted out, nothing is kept from their words unless they ask for it themselves, nor
-anything about them from others' words, whatever its way here.
+them (`memory.learn.current_value`). Placing a draft costs by the rows that share its words. Every row names the
+messages it was learned from. For people who have opted out, nothing is kept from their words unless they ask for it
+themselves, nor anything about them from others' words, whatever its way here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from functools import lru_cache
 from typing import Final
 
 from memory import keys, profile
-from memory.learn import holding, opt_outs
+from memory.learn import current_value, opt_outs
 from memory.learn.entities import extract, of_fact
 from memory.learn.same import equal, is_denial, is_opposite, same, says_as_much
 from memory.recall import index
 from memory.scope import Scope
-from memory.store import entities, erasure, fading, history, lineage, memories, people, scopes
+from memory.store import entities, fading, history, lineage, memories, people, scopes, word_columns
 from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.entities import Named
 from memory.store.memories import Draft, Memory
@@ -69,8 +69,8 @@ def keep(
     draft = replace(draft, flags=injection_flags(draft.value))
     rows = near(tx, scope, draft)
     named = _ended_by(tx, scope, draft, replaces, rows)
-    if draft.origin not in ("told", "admin") and any(holding.jumped(one, draft) for one in named):
-        draft, named = replace(draft, confidence=min(draft.confidence, holding.DOUBTED)), []
+    if draft.origin not in ("told", "admin") and any(current_value.jumped(one, draft) for one in named):
+        draft, named = replace(draft, confidence=min(draft.confidence, current_value.DOUBTED)), []
     memory_id = _place(tx, scope, draft, rows, named, source_ids=source_ids, now=now, new_id=new_id)
     if draft.kind == "style":
         fading.set_aside_rest(tx, scope, memory_id, now=now)
@@ -79,7 +79,7 @@ def keep(
         seen = of_fact(draft.key, draft.value, subject=draft.subject) if draft.kind == "fact" else extract(draft.value)
         told = names if finder in ("auto", "model") else ()
         entities.note(tx, draft.owner_id, memory_id, [*told, *seen], now=now)
-    settled = holding.settle(tx, scope, draft, now=now, new_id=new_id)
+    settled = current_value.settle(tx, scope, draft, now=now, new_id=new_id)
     if draft.origin != "imported" or draft.key == "timezone":  # an import brings the profile up to date at its end
         _refresh(tx, scope, [draft, *named, *settled], now=now, new_id=new_id)
     return memory_id
@@ -99,10 +99,14 @@ def settle(tx: Transaction, scope: Scope, rows: Sequence[Memory], *, now: int, n
     changed: list[Memory] = []
     done: set[object] = set()
     for row in rows:
-        about = (row.key, holding.subject_of(tx, scope, row), None if row.subject_id is not None else row.author_id)
+        about = (
+            row.key,
+            current_value.subject_of(tx, scope, row),
+            None if row.subject_id is not None else row.author_id,
+        )
         if about not in done and row.owner_id in (*scope.own, scope.writes_to):
             done.add(about)
-            changed += holding.settle(tx, scope, row, now=now, new_id=new_id)
+            changed += current_value.settle(tx, scope, row, now=now, new_id=new_id)
     _refresh(tx, scope, [*rows, *changed], now=now, new_id=new_id)
 
 
@@ -167,11 +171,13 @@ def may_be_kept(
         # A text that a person types to be kept is said now. A model's text was said in the messages that the model
         # had been given.
         said_at = history.recorded_at(tx, source_ids)
-    return said_at is None or not erasure.was_forgotten(tx, draft.owner_id, draft.key, draft.value, said_at=said_at)
+    return said_at is None or not word_columns.was_forgotten(
+        tx, draft.owner_id, draft.key, draft.value, said_at=said_at
+    )
 
 
 def near(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
-    about = holding.subject_of(reader, scope, draft)
+    about = current_value.subject_of(reader, scope, draft)
     telling = _telling(draft.value)
     terms = sorted(telling, key=lambda word: (-len(word), word))[:_TERMS]
     # Half an index would hide what it does not hold yet.
@@ -188,7 +194,7 @@ def near(reader: Reader, scope: Scope, draft: Draft) -> list[Memory]:
         words = _telling(row.value)
         return 2 * len(words & telling) >= min(len(words), len(telling)) > 0
 
-    return [row for row in rows if holding.of_one(scope, row, draft) and touches(row)]
+    return [row for row in rows if current_value.of_one(scope, row, draft) and touches(row)]
 
 
 @lru_cache(_TEXTS)
@@ -252,7 +258,7 @@ def _place(
                 memories.set_values(tx, row.id, {"valid_from": draft.learned_at})
         memory_id = row.id
     else:
-        last = holding.told_last(tx, named)
+        last = current_value.told_last(tx, named)
         after = [one for one in named if last[one.id] > draft.learned_at and not one.unsure]
         if after:
             # Said earlier than what we know, though read later: it is history from the start.
@@ -318,11 +324,11 @@ def _close(
     been meant later stands by itself.
     """
     at = draft.learned_at
-    last = holding.told_last(tx, replaced)
+    last = current_value.told_last(tx, replaced)
     for memory in {memory.id: memory for memory in replaced}.values():
         if last[memory.id] <= at and (memory.valid_until is None or memory.valid_until > at):
             memories.supersede(tx, memory.id, memory_id, at=at)
-            holding.part(tx, memory, at=at, now=now, new_id=new_id)
+            current_value.part(tx, memory, at=at, now=now, new_id=new_id)
             parts = lineage.merged(tx, scope, memory)
             memories.part(tx, parts)
             _close(tx, scope, _nearest(parts, draft), memory_id, draft=draft, new_id=new_id, now=now)

@@ -16,7 +16,7 @@ from memory.context import asks, in_read, in_write, reads, writes, writes_at
 from memory.mailbox import inbox, outbox
 from memory.mailbox.inbox import InboxRow
 from memory.mailbox.outbox import CHANNEL, UNSENT, DeadLetter, OutboxRow, Outgoing, Part
-from memory.store import attachments, chats, erasure, history, questions
+from memory.store import attachments, chats, history, questions, word_columns
 from memory.store.database import Database, Reader, Transaction, of_lane
 
 #: Milliseconds for which a message that came too late waits for a person to ask for its answer.
@@ -157,7 +157,7 @@ class Mailbox:
         for row in inbox.waiting(tx, session_key):
             if (payload := change(row.payload)) is not None:
                 tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, row.id))
-                erasure.note_reworded(tx, now=self._now())
+                word_columns.note_reworded(tx, now=self._now())
                 return replace(row, payload=payload)
         return None
 

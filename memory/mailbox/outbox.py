@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.database import Reader, Row, Transaction
 
 #: Exactly the condition of the index of open rows; with other wording SQLite does not use it.
@@ -20,8 +20,8 @@ UNSENT: Final = "state in ('pending', 'sending', 'unknown')"
 CHANNEL: Final = "substr(session_key, 1, instr(session_key, ':') - 1)"
 #: A file may hold all memories about a person, so it stays here only as long as it may be shown.
 NO_FILE = "file_name = '', file = null"
-_EMPTY = erasure.emptied("outbox")
-_HOLDING = erasure.holding("outbox")
+_EMPTY = word_columns.emptied("outbox")
+_HOLDING = word_columns.holding("outbox")
 GIVEN_UP = "(state = 'dead' and kind <> 'placeholder' or state = 'unknown')"
 #: A row whose fate was unknown may have been shown, even if it fails now.
 _NO_ERROR = "error = case when state = 'unknown' then 'unknown' end"

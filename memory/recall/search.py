@@ -20,7 +20,6 @@ import structlog
 from numpy.typing import NDArray
 
 from memory.errors import StorageError, StoreBusy, StoreDamaged, StoreUnwritable
-from memory.filters import NO_FILTERS, Filters
 from memory.recall import index, rank
 from memory.recall.embed import Tokens
 from memory.recall.embedding import EmbeddedQuestion, Embedding
@@ -29,7 +28,7 @@ from memory.recall.rank import Candidate, Ranked, Statistics, Weights
 from memory.recall.rerank import Reranker
 from memory.scope import Scope
 from memory.score import ScorePart
-from memory.store import documents, entities, filtered, memories, passages
+from memory.store import documents, entities, filter_rows, memories, passages
 from memory.store.database import INDEX, Database, Reader, Row
 from memory.store.fading import left
 from memory.store.history import Message
@@ -38,6 +37,7 @@ from memory.store.passages import Passage
 from memory.store.vectors import Vectors
 from memory.text import words
 from memory.text.times import clock
+from memory.typed_filters import NO_FILTERS, Filters
 
 log = structlog.get_logger(__name__)
 
@@ -299,7 +299,7 @@ def _narrowed(reader: Reader, asked: _Asked, filters: Filters, timezone: str, *,
     """Returns the question for the documents that meet the filters, and for all reflections or the latest alone."""
     query, scope = asked.query, asked.scope
     if filters.given:
-        allowed = filtered.allowed(reader, scope, filters, timezone)
+        allowed = filter_rows.allowed(reader, scope, filters, timezone)
         docs = [*map(documents.of_memory, allowed.memory_ids), *map(documents.of_message, allowed.message_ids)]
         query = replace(query, only=frozenset(docs))
     if not older_reflections:

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from memory.context import Context
 from memory.errors import NotFound, TooManyReminders
 from memory.scope import Scope
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -164,7 +164,7 @@ class Reminding:
         )
 
     def reword(self, reminder: Reminder, text: str) -> Reminder:
-        erasure.note_reworded(self._tx, now=self.now)
+        word_columns.note_reworded(self._tx, now=self.now)
         return _set(self._tx, reminder.id, "text = ?", (text[:LONGEST],))
 
     def snooze(self, reminder: Reminder, to: int) -> Reminder:
@@ -172,7 +172,7 @@ class Reminding:
         return snooze(self._tx, reminder.id, to)
 
     def cancel(self, reminder: Reminder) -> None:
-        erasure.note_reworded(self._tx, now=self.now)
+        word_columns.note_reworded(self._tx, now=self.now)
         drop(self._tx, [reminder.id])
 
     def done(self, reminder: Reminder) -> Reminder | None:

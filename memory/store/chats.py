@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from memory.scope import Scope
-from memory.store import erasure, scopes
+from memory.store import scopes, word_columns
 from memory.store.database import Reader, Row, Transaction, Value
 
 ChatKind: TypeAlias = Literal["private", "group"]
@@ -610,15 +610,15 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
     )
 
 
-_EMPTY, _HOLDING = erasure.emptied("sessions"), erasure.holding("sessions")
+_EMPTY, _HOLDING = word_columns.emptied("sessions"), word_columns.holding("sessions")
 #: The assignments that drop a summary and take the messages that it covered back into the window.
 _UNSUMMED = (
-    f"{erasure.emptied('sessions', besides=('title',))}, window_after = coalesce(summary_after, window_after),"
+    f"{word_columns.emptied('sessions', besides=('title',))}, window_after = coalesce(summary_after, window_after),"
     " summary_after = null, task_found = 0"
 )
 _UNNAMED: Final = "title = null, title_found = null"
 
-_UNTITLED = erasure.emptied("chats")
+_UNTITLED = word_columns.emptied("chats")
 
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"

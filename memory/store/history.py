@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.store import attachments, chats, documents, erasure, judgements
+from memory.store import attachments, chats, documents, judgements, word_columns
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 
@@ -496,7 +496,7 @@ _MESSAGE = f"select {COLUMNS} from messages"
 #: The turns of a chat, in any thread, that have brought an answer.
 _ANSWERED = "select 1 from sessions s join turns t on t.session_id = s.id and t.state = 'done' where s.chat_id = ?"
 #: An erased message keeps its author's name, which goes with the person.
-_EMPTY = erasure.emptied("messages", besides=("author_name",))
+_EMPTY = word_columns.emptied("messages", besides=("author_name",))
 
 
 def message(row: Row) -> Message:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from memory.errors import StorageError
-from memory.store import erasure, settings
+from memory.store import settings, word_columns
 from memory.store.database import Reader, Transaction, Value
 from memory.store.sqlite import health
 from memory.store.sqlite.migrate import migrations
@@ -62,7 +62,7 @@ def page(reader: Reader, table: StoreTable, *, after: Values | None) -> list[Val
     # A key holds no null, and so this order is that of the index on every engine.
     order = ", ".join(f"{column} nulls last" for column in table.key)
     behind = "" if after is None else f" where ({key}) > ({_marks(after)})"
-    limit = _ROWS_WITH_BYTES if table.name in erasure.BYTES else _ROWS
+    limit = _ROWS_WITH_BYTES if table.name in word_columns.BYTES else _ROWS
     rows = reader.all(f"select {names} from {table.name}{behind} order by {order} limit ?", (*(after or ()), limit))
     return [tuple(row) for row in rows]
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memory.store import chats, erasure, memories, questions, scopes
+from memory.store import chats, memories, questions, scopes, word_columns
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction, Value
 
@@ -317,7 +317,7 @@ def unname_imported(tx: Transaction, import_id: int, identity_id: int | None, *,
     )
 
 
-_UNNAMED = erasure.emptied("identities")
+_UNNAMED = word_columns.emptied("identities")
 
 _SPEAKER = (
     "select i.id, i.person_id, i.name, p.language, p.timezone, p.learning, p.about, p.manner, p.follow_ups"

@@ -18,14 +18,14 @@ import structlog
 from memory.errors import StorageError, StoreBehind
 from memory.forgetting import ledger
 from memory.forgetting.ledger import Replayed
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.database import Database, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
-from memory.transfer import backup
-from memory.transfer.backup import DAY_MS, Backup
+from memory.transfer import backup_copy
+from memory.transfer.backup_copy import DAY_MS, Backup
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class Backups:
             )
 
         def act(tx: Transaction) -> Replayed:
-            erasure.note_reworded(tx, now=self._now())  # the files are scrubbed once the store is open
+            word_columns.note_reworded(tx, now=self._now())  # the files are scrubbed once the store is open
             return ledger.replay(tx, entries, now=self._now())
 
         again = await self._database.write(act)
@@ -141,7 +141,7 @@ class Backups:
         """
         if not self._retention.daily or self._database.driver is None:
             return None
-        newest = await asyncio.to_thread(backup.newest, self._database.path, self._retention.folder)
+        newest = await asyncio.to_thread(backup_copy.newest, self._database.path, self._retention.folder)
         # A backup from the future was made while the clock was ahead, and does not count as today's.
         if newest is not None and 0 <= self._now() - newest < _FRESH_MS:
             return None
@@ -161,7 +161,7 @@ class Backups:
         """
         if self.on_server:
             return self._now() + self.server_days * DAY_MS if self.server_days else None
-        found = await asyncio.to_thread(backup.made, self._database.path, self._retention.folder)
+        found = await asyncio.to_thread(backup_copy.made, self._database.path, self._retention.folder)
         return found[0][1] + self.keep_days * DAY_MS if found else None
 
     async def list_erased(self) -> int:
@@ -177,7 +177,7 @@ class Backups:
                 await asyncio.to_thread(ledger.append, ledger.path_of(self._database.path), entries)
 
                 def act(tx: Transaction) -> None:
-                    erasure.listed(tx, ids, now=self._now())
+                    word_columns.listed(tx, ids, now=self._now())
 
                 await self._database.write(act)
             except (OSError, StorageError) as exc:
@@ -193,7 +193,7 @@ async def copy(
 
     Raises the same errors as `Backups.make`. If the caller is cancelled, nothing is left behind.
     """
-    target = to if to.suffix == ".db" else to / backup.name_of(store, now)
+    target = to if to.suffix == ".db" else to / backup_copy.name_of(store, now)
     which = driver or drivers.best()
 
     def act(stopped: Callable[[], bool]) -> Backup:
@@ -202,7 +202,7 @@ async def copy(
                 raise StorageError("The backup was stopped, and no partial copy was kept.")
             progress(done, of)
 
-        contents = backup.make(store, target, driver=which, newest=migrations()[-1].version, progress=told)
+        contents = backup_copy.make(store, target, driver=which, newest=migrations()[-1].version, progress=told)
         return Backup(
             path=target,
             made_at=now,
@@ -221,13 +221,15 @@ async def examine(store: Path, *, driver: Driver | None = None) -> Contents:
     Takes as long as reading the file does. Raises `StoreDamaged`, `SchemaTooNew` or another `StorageError`.
     """
     newest_schema = migrations()[-1].version
-    return await asyncio.to_thread(backup.check, store, of=store, driver=driver or drivers.best(), newest=newest_schema)
+    return await asyncio.to_thread(
+        backup_copy.check, store, of=store, driver=driver or drivers.best(), newest=newest_schema
+    )
 
 
 async def drop_old(store: Path, retention: Retention, *, now: int) -> int:
     """Drops old backups of a store that need not be open, as `Backups.drop_old` does."""
     before = now - retention.keep_days * DAY_MS
-    return len(await asyncio.to_thread(backup.drop_old, store, retention.folder, before=before, now=now))
+    return len(await asyncio.to_thread(backup_copy.drop_old, store, retention.folder, before=before, now=now))
 
 
 async def _in_thread(act: Callable[[Callable[[], bool]], T]) -> T:

@@ -18,7 +18,7 @@ from memory.errors import NotFound
 from memory.learn import keep
 from memory.learn.extract import worth_keeping
 from memory.recall import index
-from memory.store import chats, erasure, history, memories, people
+from memory.store import chats, history, memories, people, word_columns
 from memory.store.chats import Session
 from memory.store.database import Reader, Row, Transaction
 from memory.store.history import Utterance
@@ -194,7 +194,9 @@ def _was_forgotten(reader: Reader, run: ImportRun, line: ImportedLine) -> bool:
         named = run.home.named
     else:
         named = None if line.author is None else (line.author.platform, line.author.user_id)
-    return named is not None and erasure.was_said_forgotten(reader, run.home.owner_id, *named, said_at=line.said_at)
+    return named is not None and word_columns.was_said_forgotten(
+        reader, run.home.owner_id, *named, said_at=line.said_at
+    )
 
 
 def author_of(reader: Reader, run: ImportRun, line: ImportedLine) -> int:
@@ -324,7 +326,7 @@ def bring(
             _known(run, item, held["id"], told, ours=held["import_id"] == run.import_id)
             continue
         undated = item.day is None and item.standing is None
-        if erasure.was_forgotten(
+        if word_columns.was_forgotten(
             tx, draft.owner_id, draft.key, draft.value, said_at=0 if undated else draft.learned_at
         ):
             run.count("forgotten")

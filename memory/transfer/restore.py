@@ -29,14 +29,14 @@ from memory.people import access, keyring, visits
 from memory.people.codes import LINKING, PAIRING
 from memory.recall import index
 from memory.reminders import reminding
-from memory.store import chats, erasure, files, history, people, questions, sealing
+from memory.store import chats, files, history, people, questions, sealing, word_columns
 from memory.store.database import Database, Parameter, Reader, Row, Transaction
 from memory.store.files import Contents, Progress
 from memory.store.sqlite import driver as drivers
 from memory.store.sqlite.database import SqliteDatabase, SqliteReader, held
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
-from memory.transfer import backup
+from memory.transfer import backup_copy
 
 log = structlog.get_logger(__name__)
 
@@ -113,7 +113,7 @@ async def restore(
         _clear(ready)
         try:
             say("copying")
-            contents = backup.make(file, ready, driver=driver, newest=migrations()[-1].version, progress=progress)
+            contents = backup_copy.make(file, ready, driver=driver, newest=migrations()[-1].version, progress=progress)
             since, unread = _since(store, driver)
             # A backup may come from another machine, with its own list.
             lists = (ledger.path_of(store), ledger.path_of(file.parent / store.name))
@@ -163,7 +163,7 @@ async def _prepared(
         say("erasing")
         entries = [*listed, *(() if since is None else since.entries)]
         replayed = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
-        await database.write(lambda tx: erasure.seal_all(tx, now=now))
+        await database.write(lambda tx: word_columns.seal_all(tx, now=now))
         if replayed.erasings and not await left_no_trace(database):
             raise StorageError(
                 f"What was forgotten could not be erased from {database.path}, so the backup was not put in place. "
@@ -207,7 +207,9 @@ class _Older(SqliteReader):
 def _told(reader: Reader) -> _Since:
     _, unlisted = ledger.unlisted(reader)
     return _Since(
-        entries=tuple(ledger.entry_of(reader, row["erased_at"], row["what"]) for row in erasure.on_request(reader)),
+        entries=tuple(
+            ledger.entry_of(reader, row["erased_at"], row["what"]) for row in word_columns.on_request(reader)
+        ),
         unlisted=tuple(unlisted),
         waiting=frozenset(_update(row) for row in inbox.open_rows(reader) if row["state"] == "pending"),
         unsent={(row["id"], row["created_at"]): row for row in outbox.open_rows(reader)},
@@ -297,23 +299,23 @@ def _swap(
     kept = None
     wal, shm = (store.with_name(store.name + ending) for ending in ("-wal", "-shm"))
     with _in_place(store):
-        backup.on_disk(ready)
+        backup_copy.on_disk(ready)
         say("keeping")
         if store.exists():
             files.empty_log(store, driver)
             if keep:
-                kept = backup.aside_of(store, now)
+                kept = backup_copy.aside_of(store, now)
                 # If its log could not be emptied, both files are kept: together they are the old store.
                 for one in (wal, store):
                     if one.exists():
                         _double(one, kept.with_name(kept.name + one.name.removeprefix(store.name)))
-                backup.on_disk(store.parent)
+                backup_copy.on_disk(store.parent)
         # A log must never be used with another database.
         wal.unlink(missing_ok=True)
         shm.unlink(missing_ok=True)
         say("replacing")
         ready.replace(store)
-        backup.on_disk(store.parent)
+        backup_copy.on_disk(store.parent)
     return kept
 
 
@@ -324,12 +326,12 @@ def _double(path: Path, other: Path) -> None:
     except OSError:
         # Some file systems have no links.
         shutil.copy2(path, other)
-        backup.on_disk(other)
+        backup_copy.on_disk(other)
 
 
 def _clear(ready: Path) -> None:
     for path in (ready, *ready.parent.glob(f"{ready.name}.*.copy"), *ready.parent.glob(f"{ready.name}.*.partial")):
-        backup.remove(path)
+        backup_copy.remove(path)
     for ending in (".lock", ".pid"):
         ready.with_name(ready.name + ending).unlink(missing_ok=True)
 
@@ -379,7 +381,7 @@ async def erase_again(store: Path, lists: Sequence[Path], *, now: int, database_
     database = await _opened(store, database_url, now=now)
     try:
         again = await database.write(lambda tx: ledger.replay(tx, entries, now=now))
-        await database.write(lambda tx: erasure.seal_all(tx, now=now))
+        await database.write(lambda tx: word_columns.seal_all(tx, now=now))
         # Entries from another machine's list must be on this one's, too: this store may be put back once more.
         beside, _ = ledger.read(ledger.path_of(store))
         known = {(entry.erased_at, entry.what) for entry in beside}

@@ -27,7 +27,7 @@ from memory.forgetting import erase
 from memory.learn.agents import Agents
 from memory.recall import index
 from memory.runtime import Runtime
-from memory.store import chats, erasure, history, lineage, memories, people
+from memory.store import chats, history, lineage, memories, people, word_columns
 from memory.store.database import Database, Reader, Transaction
 from memory.transfer import export, homes, imports, ingest
 from memory.transfer.export import Exported
@@ -304,7 +304,7 @@ class Transfer:
         # People whose names are removed are named again when next seen.
         people.unname_imported(tx, one.id, home.identity_id, first=one.started_at, last=one.ended_at or now)
         chats.untitle_imported(tx, one.id, home.chat_id)
-        erasure.note_reworded(tx, now=now)
+        word_columns.note_reworded(tx, now=now)
         tx.run("update imports set state = 'undone', digest = '', ended_at = ? where id = ?", (now, one.id))
 
     def _bring(self, run: ImportRun, items: Sequence[ImportedItem], tx: Transaction) -> ImportRun:

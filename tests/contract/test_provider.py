@@ -11,7 +11,7 @@ from llmock.pytest_plugin import LLMock
 from pydantic import SecretStr
 
 from agents.budget import count_tokens
-from agents.chain import Chain
+from agents.failover import Chain
 from agents.llm import ChatMessage, Provider, Request
 from agents.offline.provider import OfflineProvider
 from agents.providers.openai import OpenAIProvider

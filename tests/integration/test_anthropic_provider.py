@@ -25,7 +25,7 @@ from agents.llm import (
     ToolSpec,
     Usage,
 )
-from agents.providers.connect import connect
+from agents.providers.adapters import connect
 from agents.spec import ModelSpec
 from tests.kit.patience import SECONDS
 from tests.kit.wire import replies, wire

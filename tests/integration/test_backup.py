@@ -31,7 +31,7 @@ from memory.store.sqlite.database import SqliteDatabase
 from memory.store.sqlite.driver import Driver
 from memory.store.sqlite.migrate import migrations
 from memory.transfer import backups, restore
-from memory.transfer.backup import Backup
+from memory.transfer.backup_copy import Backup
 from memory.transfer.backups import Retention
 from memory.transfer.formats import remora
 from memory.transfer.homes import Owner

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from memory.service import Service
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.sqlite import health
 
 #: Text columns without people's words: ids, names of settings and states, JSON of ids and numbers, error codes, dates.
@@ -43,11 +43,11 @@ async def test_every_text_column_is_declared(memory: Service) -> None:
         )
     )
     declared = {
-        (table, column) for known in (erasure.WORDS, PLAIN) for table, names in known.items() for column in names
+        (table, column) for known in (word_columns.WORDS, PLAIN) for table, names in known.items() for column in names
     }
-    found = {(row["tbl"], row["col"]) for row in rows if row["tbl"] not in erasure.DERIVED}
+    found = {(row["tbl"], row["col"]) for row in rows if row["tbl"] not in word_columns.DERIVED}
     assert found == declared
-    assert sum(len(names) for known in (erasure.WORDS, PLAIN) for names in known.values()) == len(declared)
+    assert sum(len(names) for known in (word_columns.WORDS, PLAIN) for names in known.values()) == len(declared)
 
 
 async def test_the_derived_indexes_are_declared(memory: Service) -> None:
@@ -55,7 +55,7 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
     tables = await memory.database.read(
         lambda reader: reader.all("select name, type from pragma_table_list where schema = 'main'")
     )
-    assert {row["name"] for row in tables} > set(erasure.DERIVED)
+    assert {row["name"] for row in tables} > set(word_columns.DERIVED)
     # A virtual table would keep its words in tables of its own.
     assert not [row["name"] for row in tables if row["type"] == "virtual"]
     blobs = await memory.database.read(
@@ -69,7 +69,7 @@ async def test_the_derived_indexes_are_declared(memory: Service) -> None:
         "forgotten", "forgotten_named", "embedded", "pairings", "link_codes", "api_keys", "web_codes", "web_sessions",
     }  # fmt: skip
     told = {row["name"] for row in blobs} - hashes
-    assert told == set(erasure.DERIVED) - set(health.WORDS) | set(erasure.BYTES)
+    assert told == set(word_columns.DERIVED) - set(health.WORDS) | set(word_columns.BYTES)
 
 
 async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
@@ -80,14 +80,16 @@ async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
             " where t.type = 'table' and t.schema = 'main' and c.\"notnull\" = 0 and c.pk = 0"
         )
     )
-    held = {(t, name) for known in (erasure.WORDS, erasure.BYTES) for t, names in known.items() for name in names}
-    assert {(row["tbl"], row["col"]) for row in rows} & held == erasure.NULLABLE
+    held = {
+        (t, name) for known in (word_columns.WORDS, word_columns.BYTES) for t, names in known.items() for name in names
+    }
+    assert {(row["tbl"], row["col"]) for row in rows} & held == word_columns.NULLABLE
 
 
 def test_what_is_emptied_follows_from_the_list() -> None:
     """A column added to it is emptied wherever its table is."""
-    assert erasure.emptied("sessions") == "summary = null, active_task = null, title = null"
-    assert erasure.emptied("messages", besides=("author_name",)) == "text = '', tool_calls = null"
-    assert erasure.emptied("outbox").endswith("file_name = '', file = null")
-    assert erasure.holding("chats") == "(title <> '')"
-    assert erasure.holding("sessions") == "(summary is not null or active_task is not null or title is not null)"
+    assert word_columns.emptied("sessions") == "summary = null, active_task = null, title = null"
+    assert word_columns.emptied("messages", besides=("author_name",)) == "text = '', tool_calls = null"
+    assert word_columns.emptied("outbox").endswith("file_name = '', file = null")
+    assert word_columns.holding("chats") == "(title <> '')"
+    assert word_columns.holding("sessions") == "(summary is not null or active_task is not null or title is not null)"

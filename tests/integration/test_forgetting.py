@@ -30,7 +30,7 @@ from memory.recall.recall import Budget
 from memory.recall.search import Search
 from memory.reminders import reminders
 from memory.service import Service
-from memory.store import erasure, history, lineage, memories, vectors
+from memory.store import history, lineage, memories, vectors, word_columns
 from memory.store.attachments import Attached
 from memory.store.database import Transaction
 from memory.store.history import Utterance
@@ -194,7 +194,7 @@ async def test_no_byte_of_what_is_forgotten_is_left_in_any_file(
         assert later.messages == receipts[0][1].messages == 2
         assert traces(path, words) == {}
         assert await memory.browse.search(ada, "secret plan merged", limit=10) == []
-        assert {table for table, columns in erasure.WORDS.items() for column in columns
+        assert {table for table, columns in word_columns.WORDS.items() for column in columns
                 for row in await rows(memory, f"select {column} from {table}")
                 if any(word in str(row[0]) for word in words)} == set()  # fmt: skip
         logged = "\n".join(record.getMessage() for record in caplog.records)
@@ -552,7 +552,7 @@ async def test_nothing_is_left_of_a_person_who_wants_out(tmp_path: Path, clock: 
         ada = await memory.identities.context(where, who)
         receipt = await carried_out(memory, ada, Selection(what="me"))
         assert receipt.scrubbed and receipt.messages == 2
-        left = {table: row for table, columns in erasure.WORDS.items() for column in columns
+        left = {table: row for table, columns in word_columns.WORDS.items() for column in columns
                 for row in await rows(memory, f"select {column} from {table}")
                 if any(word in str(row[0]) for word in [*words, "Zqadelinde"])}  # fmt: skip
         assert left == {}

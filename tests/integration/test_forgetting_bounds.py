@@ -15,13 +15,13 @@ import pytest
 from memory.chat.identities import Where, Who
 from memory.context import Context
 from memory.errors import NotFound
-from memory.forgetting import blanking, plan
+from memory.forgetting import blank_messages, plan
 from memory.forgetting.choose import Asker, Selection
 from memory.forgetting.erase import carry_out
 from memory.forgetting.forgetting import Receipt
 from memory.mailbox.outbox import Outgoing, Part
 from memory.service import Service
-from memory.store import chats, erasure, memories
+from memory.store import chats, memories, word_columns
 from memory.store.attachments import Attached
 from memory.store.database import Reader, Transaction
 from tests.kit.fakes import Clock, counting_ids
@@ -364,7 +364,7 @@ async def test_much_is_blanked_in_portions_also_after_a_crash(tmp_path: Path, cl
             going = plan.plan(tx, asker(ada), Selection(what="all"), "words")
             counts, what, _ = carry_out(tx, asker(ada), going, now=clock(), new_id=counting_ids())
             assert counts.messages == count
-            erasure.record(tx, None, what, counts.to_json(), now=clock())
+            word_columns.record(tx, None, what, counts.to_json(), now=clock())
 
         await wrote(memory, erase)
         kept = await rows(memory, "select count(*) from messages where text <> ''")
@@ -396,7 +396,7 @@ async def test_no_one_elses_copy_is_blanked_by_a_second_start(memory: Service, c
     await wrote(
         memory, lambda tx: tx.run("update messages set text = 'other', erased_at = null where id = ?", (message_id,))
     )
-    await wrote(memory, lambda tx: blanking.blank_hidden(tx, [message_id], now=clock()))
+    await wrote(memory, lambda tx: blank_messages.blank_hidden(tx, [message_id], now=clock()))
     assert ("other",) in await rows(memory, "select text from messages")
 
 

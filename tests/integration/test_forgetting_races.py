@@ -23,7 +23,7 @@ from memory.mailbox.outbox import Part
 from memory.recall.recall import Budget
 from memory.recall.search import Search
 from memory.service import Service
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.history import Utterance
 from memory.store.usage import Spent
 from tests.kit.fakes import Clock
@@ -268,10 +268,10 @@ async def test_an_edit_while_the_file_is_written_anew_has_it_written_once_more(t
             )
 
         await edit(turns[0])
-        due = [one.id for one in await memory.database.read(erasure.unscrubbed)]
+        due = [one.id for one in await memory.database.read(word_columns.unscrubbed)]
         await edit(turns[1])
-        await wrote(memory, lambda tx: erasure.scrubbed(tx, due, now=clock()))
-        assert await memory.database.read(erasure.unscrubbed)
+        await wrote(memory, lambda tx: word_columns.scrubbed(tx, due, now=clock()))
+        assert await memory.database.read(word_columns.unscrubbed)
         assert await memory.forgetting.finish()
         assert traces(path, ["rhinoceros"]) == {}
 

@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 
-from agents.chain import Servers
+from agents.failover import Servers
 from agents.llm import ChatMessage, Request
 from agents.spec import AgentSpec, ModelSpec
 from gateway import models

@@ -15,7 +15,7 @@ import pytest
 
 from agents.budget import count_tokens
 from agents.llm import ChatMessage, Completion, Request, ToolCall, ToolSpec
-from agents.providers.connect import connect
+from agents.providers.adapters import connect
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec
 from channels.base import Inbound

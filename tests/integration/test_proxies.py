@@ -11,7 +11,7 @@ import trustme
 
 from agents.budget import count_tokens
 from agents.llm import ChatMessage, ModelUnavailable, Request
-from agents.providers.connect import connect
+from agents.providers.adapters import connect
 from agents.spec import ModelSpec
 from channels.base import ChannelUnavailable
 from channels.proxies import Proxy, ProxyFailed, proxy_to

@@ -30,7 +30,7 @@ from agents.llm import (
     ToolSpec,
 )
 from agents.providers.adapter import UNSEEN, Adapter
-from agents.providers.connect import connect
+from agents.providers.adapters import connect
 from agents.providers.errors import Refusal
 from agents.providers.quirks import Learned
 from agents.spec import ModelSpec

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 import httpx
 
-from agents.chain import Servers
+from agents.failover import Servers
 from agents.spec import AgentSpec, ModelSpec
 from channels.base import Attachment, Inbound, Outbound, Place
 from gateway import models

@@ -29,7 +29,7 @@ from gateway.reading import attachments, plain_text
 from gateway.reception import intake
 from gateway.wording import texts as answers
 from languages import LANGUAGES
-from memory import filters
+from memory import typed_filters
 from memory.errors import MemoryFault
 from memory.forgetting import plan
 from memory.keys import normalise_key
@@ -179,8 +179,8 @@ READERS: Final = (
     Reader(name="memory.text.times.spans.anchor", read=lambda text: spans.anchor(text, _DAY)),
     Reader(name="memory.text.times.spans.dated", read=lambda text: spans.dated(text, _DAY, ahead=True)),
     Reader(name="memory.text.times.spans.spans", read=lambda text: spans.spans(text, _DAY, looks="back")),
-    Reader(name="memory.filters.read", read=lambda text: filters.read(text, _DAY)),
-    Reader(name="memory.filters.span", read=filters.span),
+    Reader(name="memory.typed_filters.read", read=lambda text: typed_filters.read(text, _DAY)),
+    Reader(name="memory.typed_filters.span", read=typed_filters.span),
     Reader(name="memory.recall.query.should_search", read=query.should_search),
     Reader(
         name="memory.learn.offline.patterns.extract", read=lambda text: patterns.extract(text, today=_DAY), seconds=1.0

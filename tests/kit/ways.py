@@ -18,7 +18,6 @@ import pytest
 from memory.browse.browse import TIERS
 from memory.chat.edits import Edits
 from memory.errors import MemoryFault, NotFound, UnreadFilter
-from memory.filters import no_group
 from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
 from memory.jobs.runner import Jobs
@@ -29,6 +28,7 @@ from memory.scope import Scope
 from memory.store import memories, scopes
 from memory.store.database import Reader, Transaction
 from memory.transfer.homes import Owner
+from memory.typed_filters import no_group
 from tests.kit import stalls
 from tests.kit.canaries import ALL, Canary, Spot, World, house
 from tests.kit.programs import as_tools, by_recall, in_private, over_http

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory.errors import SchemaTooNew, StoreInUse
-from memory.store import erasure
+from memory.store import word_columns
 from memory.store.postgres import walls, watching
 from memory.store.postgres.dialect import translated
 from memory.store.sqlite.migrate import Migration, migrations
@@ -137,7 +137,7 @@ def _without_samples(connection: Any) -> Iterator[str]:
         " and not a.attisdropped and a.attstattarget is distinct from 0"
     ).fetchall()
     sampled = {(row[0], row[1]) for row in rows}
-    words = {(table, column) for table, columns in erasure.WORDS.items() for column in columns}
+    words = {(table, column) for table, columns in word_columns.WORDS.items() for column in columns}
     for table, column in sorted(sampled & (words | set(_TERMS))):
         yield f"alter table {table} alter column {column} set statistics 0"
 

@@ -1,7 +1,7 @@
 """Requests for reminders in people's words, in six languages: their time and their subject.
 
 A text is read in three steps. The language's table finds pieces (`pieces.py`): an hour, a day, a repetition. The pieces
-are put together into one time (`together.py`). The rest of the text is the subject of the reminder.
+are put together into one time (`assemble.py`). The rest of the text is the subject of the reminder.
 
 Invariants: pure; the present is given. A time that can't be read surely is asked for instead of being set: if anything
 that looks like a time is left over, the reading is `Unclear`. `what` is in the person's own words.
@@ -18,6 +18,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from languages import LANGUAGES
+from memory.text.times.assemble import together
 from memory.text.times.pieces import (
     Ahead,
     Clock,
@@ -34,7 +35,6 @@ from memory.text.times.pieces import (
 )
 from memory.text.times.readings import Reading, Unclear
 from memory.text.times.tables import Table, fold, table
-from memory.text.times.together import together
 
 __all__ = ["Reading", "Unclear", "is_request", "languages", "read", "read_bare", "read_time", "several"]
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from agents.chain import Servers
+from agents.failover import Servers
 from tests.kit.patience import limit, settle
 
 

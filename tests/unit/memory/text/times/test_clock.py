@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.errors import UnreadFilter
-from memory.filters import read
 from memory.text.times.calendar import month_at
 from memory.text.times.clock import day_bounds, end_of, local_date, local_time, moments
 from memory.text.times.spans import spans
+from memory.typed_filters import read
 
 EDGES = [date.min, date.min + timedelta(days=1), date(1, 12, 31), date(9999, 1, 1), date(9999, 12, 30), date.max]
 ZONES = ["UTC", "Pacific/Kiritimati", "Etc/GMT+12", "Asia/Shanghai", "America/New_York", "Africa/Monrovia"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agents.chain import DEMOTED, LONGEST_WAIT, SLOW, UNPAID, WAITS, Chain, Member, Servers
+from agents.failover import DEMOTED, LONGEST_WAIT, SLOW, UNPAID, WAITS, Chain, Member, Servers
 from agents.llm import (
     BadCompletion,
     ChatMessage,

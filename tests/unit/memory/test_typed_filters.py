@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import filters
+from memory import typed_filters
 from memory.errors import UnknownFilter, UnreadFilter
-from memory.filters import LABELS, NAMES, TIMES, Filters, Group, Name
+from memory.typed_filters import LABELS, NAMES, TIMES, Filters, Group, Name
 from tests.kit.tables import each_row
 
 TODAY = date(2026, 11, 23)
@@ -22,7 +22,7 @@ PLAIN = st.text("abcdefgäñ茶", min_size=1, max_size=8)
 
 
 def read(text: str) -> Filters:
-    return filters.read(
+    return typed_filters.read(
         text,
         TODAY,
         group_of=lambda name: HEALTH if name in ("health", "Gesundheit") else None,
@@ -145,10 +145,10 @@ def test_an_unknown_filter_is_refused_by_its_name() -> None:
 def test_what_is_written_out_is_read_again(words: list[str], given: list[tuple[Name, list[str]]]) -> None:
     """A button that turns the page carries the filters as text."""
     meant = Filters(
-        words=" ".join(words), given=tuple(filters.meant(name, " ".join(value), TODAY) for name, value in given)
+        words=" ".join(words), given=tuple(typed_filters.meant(name, " ".join(value), TODAY) for name, value in given)
     )
     labels = {(one.name, one.value) for one in meant.given if one.name in LABELS}
-    assert filters.read(meant.written, TODAY, is_known=lambda *label: label in labels) == meant
+    assert typed_filters.read(meant.written, TODAY, is_known=lambda *label: label in labels) == meant
 
 
 @given(

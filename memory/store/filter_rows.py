@@ -15,14 +15,14 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Final, NamedTuple
 
-from memory import filters, keys
+from memory import keys, typed_filters
 from memory.errors import UnreadFilter
-from memory.filters import Filter, Filters, GroupOf
 from memory.scope import Scope
 from memory.store import entities, memories
 from memory.store.database import Parameter, Reader, Row, walled
 from memory.text import words
 from memory.text.times import clock
+from memory.typed_filters import Filter, Filters, GroupOf
 
 #: The kinds that people tell or that are concluded; the others are made from them for prompts.
 _KINDS: Final = ("fact", "style", "reflection", "event")
@@ -54,7 +54,9 @@ class Allowed:
     message_ids: frozenset[int]
 
 
-def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: GroupOf = filters.no_group) -> Filters:
+def read(
+    reader: Reader, scope: Scope, text: str, today: date, *, group_of: GroupOf = typed_filters.no_group
+) -> Filters:
     """Returns the words and filters of `text`; a topic or name of several words is recognised if this scope knows it.
 
     Raises `UnknownFilter` and `UnreadFilter`, that too where only a key or tag is given that no memory has.
@@ -74,9 +76,9 @@ def read(reader: Reader, scope: Scope, text: str, today: date, *, group_of: Grou
         return bool(_called(reader, scope, value, places=name == "place"))
 
     try:
-        return filters.read(text, today, group_of=group_of, is_known=is_known)
+        return typed_filters.read(text, today, group_of=group_of, is_known=is_known)
     except UnreadFilter as exc:
-        if exc.name in filters.LABELS:
+        if exc.name in typed_filters.LABELS:
             exc.known = _suggested(labels(exc.name), exc.value)
         raise
 
@@ -110,7 +112,7 @@ def holding(reader: Reader, scope: Scope, given: Filters, timezone: str) -> froz
 
 def messages(reader: Reader, reach: Reach, scope: Scope, given: Filters, timezone: str) -> list[int]:
     """Returns the messages within reach that meet every one of the filters; a message has no labels."""
-    if any(condition.name in ("category", "topic", *filters.LABELS) for condition in given.given):
+    if any(condition.name in ("category", "topic", *typed_filters.LABELS) for condition in given.given):
         return []
     message_ids: set[int] | None = None
     for one in given.given:
@@ -160,7 +162,7 @@ def _memories(reader: Reader, scope: Scope, condition: Filter, timezone: str) ->
     if condition.name == "topic":
         topics = _topics(reader, scope, condition.value)
         memory_ids += _where(reader, scope, _KINDS, "m.topic in (select value from json_each(?))", topics)
-    elif condition.name in filters.LABELS:
+    elif condition.name in typed_filters.LABELS:
         memory_ids += _labelled(reader, scope, condition.name, condition.value)
     elif condition.name in _NAMING:
         memory_ids += _called(reader, scope, condition.value, places=condition.name == "place")

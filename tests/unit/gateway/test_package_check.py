@@ -8,27 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from gateway import intact
+from gateway import package_check
 from tests.kit.patience import SECONDS
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_the_packages_of_this_checkout_are_its_own() -> None:
-    assert intact.foreign() == []
+    assert package_check.foreign() == []
 
 
 @pytest.mark.parametrize("text", ["", '"""Somebody else\'s."""\n', "from .agent import Agent\n"])
 def test_a_package_that_was_overwritten_is_named(tmp_path: Path, text: str) -> None:
     """pip replaces files of the same name without a word."""
-    for name in intact.PACKAGES:
+    for name in package_check.PACKAGES:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_bytes((ROOT / name / "__init__.py").read_bytes())
-    assert intact.foreign(search=[str(tmp_path)]) == []
+    assert package_check.foreign(search=[str(tmp_path)]) == []
     (tmp_path / "agents" / "__init__.py").write_text(text)
-    assert intact.foreign(search=[str(tmp_path)]) == ["agents"]
+    assert package_check.foreign(search=[str(tmp_path)]) == ["agents"]
     (tmp_path / "memory" / "__init__.py").unlink()
-    assert intact.foreign(search=[str(tmp_path)]) == ["memory", "agents"]
+    assert package_check.foreign(search=[str(tmp_path)]) == ["memory", "agents"]
 
 
 def test_the_program_ends_with_the_way_out_before_it_imports_the_other_package(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from datetime import date
 from typing import Final
 
 from memory import keys, profile
-from memory.learn import extract, holding, keep
+from memory.learn import current_value, extract, keep
 from memory.learn.extract import Proposal
 from memory.learn.offline import patterns
 from memory.learn.offline.changes import Changes, Ended, changes, to_forget
@@ -125,7 +125,7 @@ def end(
 ) -> None:
     """Ends facts of the speaker at `at`, with the rows derived from them, and brings the profile up to date."""
     rows = memories.by_ids(tx, scope, [memory.id for memory in ended])
-    last = holding.told_last(tx, rows)
+    last = current_value.told_last(tx, rows)
     for memory in rows:
         if memory.valid_until is not None or last[memory.id] > at:
             continue
