@@ -91,7 +91,7 @@ def carry_out(
             quotes = Quotes(plan.telling_texts(tx, [*going.memories, *going.derived], []))
         _clear_mail(tx, asker, going, sessions, quotes, now=now)
         summed_up = _that_tell(chats.summaries(tx, sessions), quotes, going)
-        chats.drop_summaries(tx, blanked, sessions=summed_up)
+        chats.drop_summaries(tx, blanked, sessions=[*summed_up, *_whole_sessions(tx, asker, going)])
         quoting = _that_tell(attachments.quotes(tx, sessions), quotes, going)
         attachments.drop_rows(tx, [*quoting, *going.quote_ids])
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)

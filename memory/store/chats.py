@@ -466,10 +466,18 @@ def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
 def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
     """Drops summaries, tasks and titles of the messages' sessions and of `sessions`: they were made from words that go.
 
+    A title that a person gave goes with `sessions`, or when no words are left there.
+
     The messages that a summary covered are in the window again, without those words, so that they are summed up anew.
     """
     tx.run(
-        f"update sessions set {_UNSUMMED}, {_UNNAMED} where {_HOLDING}"
+        f"update sessions set {_UNNAMED} where title is not null and (id in (select value from json_each(?2)) or"
+        " id in (select session_id from messages where id in (select value from json_each(?1))) and (title_found = 1 or"
+        " not exists (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null)))",
+        (message_ids, sessions),
+    )
+    tx.run(
+        f"update sessions set {_UNSUMMED} where {_HOLDING}"
         " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
         " or id in (select value from json_each(?2)))",
         (message_ids, sessions),
@@ -539,10 +547,11 @@ def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
 
 
 def drop_titles(tx: Transaction, message_ids: Collection[int]) -> None:
-    """Drops the titles of the conversations that hold any of these messages, which may tell of their words."""
+    """Drops titles that were found in conversations with any of these messages of people: they may tell of them."""
     tx.run(
-        f"update sessions set {_UNNAMED} where title is not null and id in (select coalesce(s.talk_id, s.id)"
-        " from messages m join sessions s on s.id = m.session_id where m.id in (select value from json_each(?)))",
+        f"update sessions set {_UNNAMED} where title_found = 1 and id in (select coalesce(s.talk_id, s.id) from"
+        " messages m join sessions s on s.id = m.session_id where m.role = 'user' and m.id in (select value from"
+        " json_each(?)))",
         (message_ids,),
     )
 

@@ -14,8 +14,10 @@ from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.service import Service
 from tests.kit.fakes import Clock
+from tests.kit.loopback import Answer, Asked, serving
 from tests.kit.minds import answered
 from tests.kit.patience import limit
+from tests.kit.served import Served
 from tests.kit.stores import AGENTS, opened, rows
 from tests.kit.talk import exchange, private, say
 from tests.kit.visit import Guest, Page, paged, words
@@ -88,9 +90,8 @@ async def test_an_answer_made_anew_tells_nothing_twice(page: Page) -> None:
     branch = answer.headers["Location"].removesuffix("#end")
     assert (await said(ada, branch))[0] == "I live in Bern" and len(await said(ada, branch)) == 2
     assert len(await said(ada, "/chat/main")) == 2 and "2 of 2" in await ada.text(branch)
-    sources = await page.alter(("select count(*) from memory_sources s join memories m on m.id = s.memory_id"
-                                " where m.value = 'Bern'", ()))  # fmt: skip
-    assert sources == [[1]]
+    counted = "select count(*) from memory_sources s join memories m on m.id = s.memory_id where m.value = 'Bern'"
+    assert await page.alter((counted, ())) == [[1]]
     assert (await ada.post("/chat/main/branch", turn="99999")).status_code == 404
 
 
@@ -143,10 +144,9 @@ async def test_a_conversation_is_forgotten_whole(page: Page) -> None:
     await ada.post("/chat/boat/name", at="/chat/boat", title="Nix and Max")
     asked = await ada.told("/chat/boat/delete", at="/chat/boat")
     assert "Max" in asked
-    print(ada.buttons(), asked)
-    key, data, label = ada.buttons()[0]
+    key, data, _ = ada.buttons()[0]
     receipt = await ada.told("/answer", at="/chat/boat", key=key, data=data, back="/chat/boat")
-    assert "2" in receipt, (label, receipt)
+    assert "Messages erased: 2" in receipt
     assert "Nix" not in await ada.text("/chat/other") and "Max" not in await ada.text("/chat/other")
     assert await said(ada, "/chat/boat") == await said(ada, branch) == []
     assert "Max" not in await ada.text("/memory") and "rowing" in await ada.text("/chat/other/talks")
@@ -217,3 +217,46 @@ async def test_a_title_goes_with_the_words_it_tells_of(tmp_path: Path, clock: Cl
         assert await rows(memory, "select title from sessions") == [(None,)]
         assert await named(memory) == (["Something else"], 1), "found anew, from what is left"
         assert "Marta has 2" not in model.asked[-1].material
+        await memory.requests.run(context, lambda edits: edits.name_talk("Boats"))
+        await memory.requests.run(context, lambda edits: edits.undo())
+        assert await rows(memory, "select title from sessions") == [("Boats",)], "a person's own name stays"
+
+
+class Reader:
+    """Answers by number, and keeps what each request for an answer holds; a title is "The bridge"."""
+
+    def __init__(self) -> None:
+        self.read: list[list[str]] = []
+        self.titled = 0
+
+    async def __call__(self, asked: Asked) -> Answer:
+        messages = [str(one["content"]) for one in asked.body["messages"]]
+        if "You name conversations" in messages[0]:
+            self.titled += 1
+            text = json.dumps({"title": "The bridge"})
+        else:
+            said = [[line for line in one.splitlines() if not line.startswith("[day")] for one in messages[1:]]
+            self.read.append([lines[0] for lines in said])
+            text = f"Answer {len(self.read)}."
+        return Answer(body={"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]})
+
+
+async def test_a_branch_is_read_with_what_it_goes_on_from(tmp_path: Path, unused_tcp_port: int) -> None:
+    """In the settings of a new installation, with a model: at its first message, at later ones, and answered anew."""
+    model = Reader()
+    async with serving(model) as address:
+        served = Served(tmp_path, port=unused_tcp_port, model_url=f"{address}/v1", model="context: 32000", shipped=True)
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            ada = await page.signed_in()
+            for text in ("Is the bridge old?", "And the tower?", "Which is higher?"):
+                await ada.say(text)
+            assert model.read[-1][-5:] == [
+                "Is the bridge old?", "Answer 1.", "And the tower?", "Answer 2.", "Which is higher?",
+            ]  # fmt: skip
+            branch = await reworded(ada, "/chat/main", 1, "And the lake?")
+            assert model.read[-1][-3:] == ["Is the bridge old?", "Answer 1.", "And the lake?"]
+            await ada.say("How deep is it?", thread=branch.removeprefix("/chat/"))
+            assert model.read[-1][-4:] == ["Answer 1.", "And the lake?", "Answer 4.", "How deep is it?"]
+            await ada.say("/retry", thread=branch.removeprefix("/chat/"))
+            assert model.read[-1][-4:] == ["Answer 1.", "And the lake?", "Answer 4.", "How deep is it?"]
+            assert "The bridge" in await ada.text("/chat/main/talks") and model.titled == 1
