@@ -61,17 +61,11 @@ class Service:
     """
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        agents: Agents,
-        runtime: Runtime,
-        triggers: Triggers,
-        search: SearchSetup,
+        self, database: Database, *, agents: Agents, runtime: Runtime, triggers: Triggers, search: SearchSetup,
         keeping: Keeping,
-    ) -> None:
-        now, new_id = runtime.now, runtime.memory_id
-        self.database, self.agents, self.now, self.new_id, self.keeping = database, agents, now, new_id, keeping
+    ) -> None:  # fmt: skip
+        self.database, self.agents, self.keeping = database, agents, keeping
+        self.now, self.new_id = now, new_id = runtime.now, runtime.memory_id
         self.share, self.identities = share, identities = database.share, Identities(database, agents, now=now)
         self.loops = loops = Loops(now=now, only_here=share.only_here, is_shared=not share.is_alone)
         self.mailbox = mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
@@ -92,6 +86,7 @@ class Service:
         )
         self.housekeeping = Housekeeping(database, keeping=keeping, forgetting=forgetting, backups=backups, now=now)
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=new_id, loops=loops)
+        self.titles = Titles(database, agents=agents, now=now, loops=loops)
         self.learner = learner = Learner(
             database, agents=agents, triggers=triggers, now=now, new_id=new_id, loops=loops,
             learned=self.style_updates.soon,
@@ -107,7 +102,6 @@ class Service:
         self.compaction = Compaction(
             database, agents=agents, learner=learner, mailbox=mailbox, runtime=runtime, loops=loops
         )
-        self.titles = Titles(database, agents=agents, runtime=runtime, loops=loops)
         self.jobs = Jobs(database, table=TABLE, learner=learner, agents=agents, now=now, new_id=new_id)
         heard = partial(learner.soon, reason="imported")
         self.transfer = Transfer(database, agents=agents, runtime=runtime, heard=heard, scrub=forgetting.scrub)

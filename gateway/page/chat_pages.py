@@ -157,13 +157,13 @@ async def _meant(visit: Visit, key: str) -> ConversationLine:
 def _parts(line: ConversationLine, beside: Sequence[Attached]) -> tuple[str, list[Attachment]]:
     """Returns a message's own words, and those of its files that are still there to be sent again."""
     text, files = line.text, []
-    for one in reversed([one for one in beside if not one.kind.startswith(QUOTED)]):
-        data = one.data if one.state == "picture" else one.text.encode() if one.state == "text" else None
-        if data and text.endswith(named := label(one)):
+    for piece in reversed([piece for piece in beside if not piece.kind.startswith(QUOTED)]):
+        data = piece.data if piece.state == "picture" else piece.text.encode() if piece.state == "text" else None
+        if data and text.endswith(named := label(piece)):
             text = text.removesuffix(named).rstrip("\n")
-            is_text = one.state == "text"
-            name = f"{one.name}.txt" if is_text and not one.media_type.startswith("text/") else one.name
-            files.append(carrying(name, "text/plain" if is_text else one.media_type, memoryview(data)))
+            is_text = piece.state == "text"
+            name = f"{piece.name}.txt" if is_text and not piece.media_type.startswith("text/") else piece.name
+            files.append(carrying(name, "text/plain" if is_text else piece.media_type, memoryview(data)))
     return text, files[::-1]
 
 

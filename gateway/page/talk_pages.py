@@ -50,8 +50,8 @@ async def listed(visit: Visit, here: str = "") -> list[tuple[str, Conversation]]
     talks = await visitor.store.memory.browse.talks(visitor.context, platform=platform, here=here, limit=_MOST)
     places = [(Place.from_session_key(talk.session_key), talk) for talk in talks]
     return [
-        (place.thread or FIRST, one)
-        for place, one in places
+        (place.thread or FIRST, talk)
+        for place, talk in places
         if place == visitor.place(place.thread) and place.thread != FORMS
     ]
 
@@ -62,23 +62,23 @@ async def shown(visit: Visit, name: str) -> dict[str, Any]:
     given = visit.query.get("talks", "")
     pages = min(int(given), _MOST // _LISTED) if given.isdecimal() and len(given) < 3 else 1
     groups: dict[str, list[tuple[str, Conversation]]] = {}
-    for thread, one in talks[: _LISTED * max(1, pages)]:
-        groups.setdefault(visit.texts(f"page.talk.{_group(visit, one)}"), []).append((thread, one))
-    this = next((one for _, one in talks if one.here), None)
+    for thread, talk in talks[: _LISTED * max(1, pages)]:
+        groups.setdefault(visit.texts(f"page.talk.{_group(visit, talk)}"), []).append((thread, talk))
+    this = next((talk for _, talk in talks if talk.here), None)
     more = pages + 1 if len(talks) > _LISTED * pages else 0
     title = "" if this is None else called(visit, this)
     return {"groups": groups, "this": this, "more_talks": more, "title": title, "called": called}
 
 
-def called(visit: Visit, one: Conversation) -> str:
-    return one.title or " ".join(one.opening.split())[:80] or visit.texts("page.chat.first")
+def called(visit: Visit, talk: Conversation) -> str:
+    return talk.title or " ".join(talk.opening.split())[:80] or visit.texts("page.chat.first")
 
 
-def _group(visit: Visit, one: Conversation) -> str:
-    if one.pinned:
+def _group(visit: Visit, talk: Conversation) -> str:
+    if talk.pinned:
         return "pinned"
     zone = visit.visitor.context.timezone
-    age = clock.local_date(visit.visitor.now, zone) - clock.local_date(one.last_at, zone)
+    age = clock.local_date(visit.visitor.now, zone) - clock.local_date(talk.last_at, zone)
     if age < timedelta(days=2):
         return "yesterday" if age == timedelta(days=1) else "today"
     return "week" if age < timedelta(days=_WEEK) else "older"
@@ -118,7 +118,7 @@ async def export(visit: Visit) -> web.StreamResponse:
     made = await visitor.store.memory.transfer.talk(visitor.context, place.session_key)
     if form not in ("md", "json") or not made.messages:
         raise Refused(404, "page.nothing_here")
-    this = next((one for _, one in await listed(visit, place.session_key) if one.here), None)
+    this = next((talk for _, talk in await listed(visit, place.session_key) if talk.here), None)
     title = visit.texts("page.chat.first") if this is None else called(visit, this)
     data = made.data if form == "json" else f"# {title}\n\n{made.page}".encode()
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(title, safe='')}.{form}"}
@@ -128,5 +128,5 @@ async def export(visit: Visit) -> web.StreamResponse:
 
 async def commands(visit: Visit) -> web.StreamResponse:
     """Shows all commands that there are on the page, with what they take."""
-    specs = [one for one in table.specs(visit.texts.language) if not one.admin]
+    specs = [command for command in table.specs(visit.texts.language) if not command.admin]
     return visit.html("commands.html", commands=specs)

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import structlog
 
+from memory.chat.summary import is_spoken
 from memory.context import Context
 from memory.errors import StorageError
 from memory.learn.agents import Agents
 from memory.learn.answer import Unreadable, read_object
 from memory.learn.model import BudgetSpent, ModelFailed, ModelRequest
 from memory.loops import Loops
-from memory.runtime import Runtime
 from memory.store import chats, history, usage
 from memory.store.database import Database, Reader, Transaction
 from memory.store.history import Message
@@ -46,10 +46,10 @@ _SCHEMA: Final = {
 
 
 class Titles:
-    def __init__(self, database: Database, *, agents: Agents, runtime: Runtime, loops: Loops) -> None:
+    def __init__(self, database: Database, *, agents: Agents, now: Callable[[], int], loops: Loops) -> None:
         self._database = database
         self._agents = agents
-        self._now = runtime.now
+        self._now = now
         self._loops = loops
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -87,7 +87,7 @@ class Titles:
         talk_id, read = await self._database.read(lambda reader: _said(reader, session_id))
         if model is None or sum(message.author_id is not None for message in read) < _TURNS:
             return False
-        lines = [f"{'person' if one.author_id is not None else 'assistant'}: {one.text[:_CHARS]}" for one in read]
+        lines = [f"{'assistant' if said.author_id is None else 'person'}: {said.text[:_CHARS]}" for said in read]
         request = ModelRequest(
             instructions=_INSTRUCTIONS, material="\n".join(lines), max_tokens=_ANSWER_TOKENS, schema=_SCHEMA
         )
@@ -101,8 +101,8 @@ class Titles:
 
         def act(tx: Transaction) -> bool:
             usage.add(tx, answer.spent, agent_id=agent_id, purpose="title", now=self._now(), session_id=session_id)
-            left = {one.id: one.text for one in history.between(tx, talk_id, read[0].id, read[-1].id)}
-            if chats.is_titled(tx, talk_id) or any(left.get(one.id) != one.text for one in read):
+            left = {said.id: said.text for said in history.between(tx, talk_id, read[0].id, read[-1].id)}
+            if chats.is_titled(tx, talk_id) or any(left.get(said.id) != said.text for said in read):
                 return False
             chats.put(tx, talk_id, title=title or None, title_found=1)
             return bool(title)
@@ -115,8 +115,7 @@ def _said(reader: Reader, session_id: int) -> tuple[int, Sequence[Message]]:
     talk_id = min(chats.family(reader, session_id))
     if chats.is_titled(reader, talk_id):
         return talk_id, ()
-    said = [one for one in history.after(reader, talk_id, 0, limit=4 * _READ) if one.role in ("user", "assistant")]
-    return talk_id, [one for one in said if one.text.strip()][-_READ:]
+    return talk_id, list(filter(is_spoken, history.after(reader, talk_id, 0, limit=4 * _READ)))[-_READ:]
 
 
 def _read(answer: str) -> str:

@@ -125,7 +125,7 @@ async function offer() {
   try { all = await known(); } catch { return; }
   if (!field.value.startsWith("/")) return;
   const first = all.filter((option) => option.dataset.name.startsWith(begun));
-  const words = begun.length > 1 ? all.filter((option) => !first.includes(option) && option.textContent.toLowerCase().includes(begun)) : [];
+  const words = begun.length > 1 ? all.filter((option) => !first.includes(option) && ` ${option.textContent.toLowerCase()}`.includes(` ${begun}`)) : [];
   list.replaceChildren(...first, ...words);
   list.hidden = !list.children.length;
   choose(0);
