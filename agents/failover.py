@@ -224,10 +224,13 @@ class Chain:
     ) -> Completion:
         """Asks one model, again where that may help. The caller gives up at `until`; `last` means no other model."""
         begun = self._now()
+        # Nobody waits for a background call, so one to a model that has just failed only looks whether it is back.
+        once = self._background and self._servers.failing(*member.keys)
 
         def worth_another_try(error: BaseException) -> bool:
             return (
                 isinstance(error, ModelError)
+                and not once
                 and error.retryable
                 and (error.retry_after or 0.0) <= LONGEST_WAIT
                 and (last or self._now() - begun < SLOW)

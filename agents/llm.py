@@ -114,16 +114,18 @@ class Remembered:
     It serves providers that answer without a model. `said` is the fact as said to the person, or with `verbatim` the
     message itself. `when` is the day it was told, in words for a person, and `at` the moment in milliseconds UTC. A
     fact has its `key` and `value`; `relation` is true for keys that name a relative or friend, and `about` names the
-    person it is about if that is not the asker. A fact that is `superseded` held until the day `until`. `by` names the
-    author of a message if that is not the asker. `cues` are words by which people ask for a fact of this key.
-    `nearness` tells how near in meaning it is to the message: above 0 nearer than ordinary sentences are, 0 where that
-    is not known. `days` are the first and the last day to come that it names, if the message asks for such days.
+    person it is about if that is not the asker. A fact that is `superseded` held until the day `until`; one that is
+    `unsure` may not hold. `by` names the author of a message if that is not the asker. `cues` are words by which people
+    ask for a fact of this key. `nearness` tells how near in meaning it is to the message: above 0 nearer than ordinary
+    sentences are, 0 where that is not known. `days` are the first and the last day to come that it names, if the
+    message asks for such days.
     """
 
     said: str
     when: str
     at: int = 0
     superseded: bool = False
+    unsure: bool = False
     until: str = ""
     verbatim: bool = False
     key: str = ""
@@ -153,13 +155,14 @@ class Request:
     of Remora's own, which servers hold to strictly; for a program's schema it tells whether the program wants that.
 
     The fields from `said` on carry the person's bare words and memory as values, beside their rendering in `messages`,
-    for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores and `ended` what
-    it ends, `reminders` the reminders to come, the next first. `attached` lists the labels of what came beside the
-    words and was not spoken. `learning` tells whether anything could have been noted. `language` is the code of the
-    language to answer in, `days` the days to come that the last message names and `days_said` what they are called,
-    `asked_since` and `asked_until` the beginning and end (excluded, milliseconds UTC) of the past days that it names,
-    `moment` the present time in the person's zone, and `agent` the name to go by. `model` names the one to ask first,
-    if any. `on_aborted` is told what a call without an answer has cost.
+    for a provider without a model; vendors' adapters ignore them. `noted` lists what this turn stores, `ended` what it
+    ends and `doubted` what it makes unsure; `unplaced` tells that it asks to move a plan that is not clear. `reminders`
+    lists the reminders to come, the next first. `attached` lists the labels of what came beside the words and was not
+    spoken. `learning` tells whether anything could have been noted. `language` is the code of the language to answer
+    in, `days` the days to come that the last message names and `days_said` what they are called, `asked_since` and
+    `asked_until` the beginning and end (excluded, milliseconds UTC) of the past days that it names, `moment` the
+    present time in the person's zone, and `agent` the name to go by. `model` names the one to ask first, if any.
+    `on_aborted` is told what a call without an answer has cost.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -174,6 +177,8 @@ class Request:
     reminders: tuple[Reminded, ...] = ()
     noted: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()
+    unplaced: bool = False
     attached: tuple[str, ...] = ()
     learning: Learning = "on"
     language: str = "en"

@@ -181,7 +181,7 @@ class ConsoleChannel(Channel):
     async def run(self, host: Host) -> None:
         """Talks until the person leaves, the input ends, or nobody reads the output any more.
 
-        At a prompt, Ctrl-D and /quit leave. Ctrl-C stops the running answer or clears the line that is being typed,
+        Ctrl-D and /quit leave. At a prompt, Ctrl-C stops the running answer or clears the line that is being typed,
         and pressed once more it leaves: `run` returns, and the caller finishes or keeps the running work. Without a
         prompt, Ctrl-C is not handled here: the cancellation reaches the caller unchanged.
 
@@ -272,6 +272,8 @@ class ConsoleChannel(Channel):
             await self._prompt(host)
         else:
             async for line in lines_of(self._stdin):
+                if line.strip().lower() in _LEAVING:
+                    return
                 await self._say(host, line)
 
     async def _say(self, host: Host, text: str) -> None:

@@ -34,6 +34,8 @@ for command in (
     channels.channels, jobs.jobs, keys.keys, mcp.mcp, backups.backup, backups.restore, backups.erase_again,
     moves.move, transfers.import_, transfers.export,
 ):  # fmt: skip
+    # Without it click cuts a summary at the end of the line.
+    command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
     main.add_command(command)
 
 

@@ -437,8 +437,8 @@ def test_a_configuration_is_checked_without_what_the_bot_is_made_of() -> None:
 #: settings, or with the error handled on the spot. Everything else reads days with `clock.day_of`.
 READS_DAYS = {
     "memory/text/times/clock.py", "memory/jobs/compress.py", "memory/learn/retract.py", "memory/reminders/reminders.py",
-    "memory/transfer/backup_copy.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/remora.py",
-    "memory/transfer/formats/telegram.py", "gateway/models.py",
+    "memory/transfer/backup_copy.py", "memory/transfer/formats/markdown.py", "memory/transfer/formats/json_values.py",
+    "gateway/models.py",
     "gateway/wording/reminder_lines.py", "gateway/ops/night_clock.py", "gateway/page/memory_pages.py",
     "agents/spec.py", "channels/discord/payloads.py",
 }  # fmt: skip

@@ -83,6 +83,10 @@ def _reply(request: Request, spoken: Speech, tokens: Tokens) -> Told:
         lines.insert(0, texts["sorry"])
     if request.ended:
         lines.append(texts["over"].format(list=texts["and"].join(request.ended)))
+    if request.doubted:
+        lines.append(texts["doubted"].format(list=texts["and"].join(request.doubted)))
+    if request.unplaced:
+        lines.append(texts["which"])
     attached = texts["attached"].format(list=texts["and"].join(request.attached)) if request.attached else ""
     used: tuple[Remembered, ...] = ()
     if request.days is not None and asks_plans(request.said, spoken):
@@ -263,7 +267,7 @@ def planned(request: Request, days: Days, speech: Speech) -> Told:
     quotes = [
         one for one in _quotes(here, speech) if not (one.memory.by or any(_holds(one.words, value) for value in values))
     ]
-    lines = [sentence(one.said) for one in plans[:_MOST]]
+    lines = [sentence(_told_plainly(one, speech)) for one in plans[:_MOST]]
     lines += [_quoted(one, speech) for one in quotes[: _MOST - len(lines)]]
     lines += [one.said for one in request.reminders if _overlap((one.day, one.day), days)][:_MOST]
     if not lines:
@@ -311,14 +315,15 @@ def nearest(question: AskedQuestion, remembered: Sequence[Remembered], speech: S
     best = _latest(best, quotes, speech)
     if len(best.words) > _QUOTATION:
         best = replace(best, words=_densest(best.words, question.words, speech, tokens))
-    return Told(speech.texts["near"].format(told=_quoted(best, speech)), (best.memory,))
+    told = _with_contradiction(best, quotes, speech)
+    return told._replace(text=speech.texts["near"].format(told=told.text))
 
 
 def _all(facts: Sequence[Remembered], speech: Speech) -> Told:
     live = [one for one in facts if not one.superseded]
     if not live:
         return Told(speech.texts["empty"])
-    lines = [sentence(one.said) for one in live[:_MOST_LISTED]]
+    lines = [sentence(_told_plainly(one, speech)) for one in live[:_MOST_LISTED]]
     text = "\n".join([*lines, speech.texts["more"]] if len(live) > _MOST_LISTED else lines)
     return Told(text, tuple(live[:_MOST_LISTED]))
 
@@ -364,13 +369,13 @@ def _by_key(question: AskedQuestion, facts: Sequence[Remembered], speech: Speech
     live = [one for one in meant if not one.superseded]
     if asks.object and question.yes_no and live:
         best = max(live, key=lambda one: one.at)
-        form = "no" if _has_key(best, asks.no) else "yes"
+        form = "unsure" if best.unsure else "no" if _has_key(best, asks.no) else "yes"
         return Told(speech.texts[form].format(said=best.said, when=best.when), (best,))
     wanted = [one for one in live if _has_key(one, asks.keys)]
     if wanted:
         wanted = sorted(wanted, key=lambda one: one.at)[:_MOST]
         return Told(_said(wanted, speech), tuple(wanted))
-    ended = [one for one in meant if one.superseded and _has_key(one, asks.keys)]
+    ended = [one for one in meant if one.superseded and not one.unsure and _has_key(one, asks.keys)]
     return _over(sorted(ended, key=lambda one: one.at)[-1:], speech, "ended")
 
 
@@ -383,7 +388,7 @@ def _earlier(question: AskedQuestion, facts: Sequence[Remembered], speech: Speec
     """Tells the facts that held before, the latest first; none if the question names anything else."""
     asks = question.asks
     assert asks is not None
-    over = [one for one in _meant(facts, asks) if one.superseded and _has_key(one, asks.keys)]
+    over = [one for one in _meant(facts, asks) if one.superseded and not one.unsure and _has_key(one, asks.keys)]
     known = {token for one in over for token in known_by(one, speech, tokens)}
     if question.musts & (question.rest - known):
         return NOTHING
@@ -435,7 +440,8 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
 
     found = hits((*facts, *quotes))
     if not found:
-        over = max(hits(one for one in told if one.memory.superseded), key=lambda one: one.memory.at, default=None)
+        past = (one for one in told if one.memory.superseded and not one.memory.unsure)
+        over = max(hits(past), key=lambda one: one.memory.at, default=None)
         return _over([over.memory], speech, "ended") if over is not None else NOTHING
     # If a question asks for a name only, the fact that says who it is comes first.
     names = [one for one in found if one.memory.relation and question.words <= frozenset(tokens(one.memory.value))]
@@ -444,7 +450,7 @@ def _by_words(question: AskedQuestion, remembered: Sequence[Remembered], speech:
         best = best if question.before else _latest(best, quotes, speech, needs)
         if len(best.words) > _QUOTATION:
             best = replace(best, words=_densest(best.words, question.words, speech, tokens))
-        return Told(_quoted(best, speech), (best.memory,))
+        return _with_contradiction(best, quotes, speech)
     return Told(_said([best.memory], speech), (best.memory,))
 
 
@@ -483,13 +489,25 @@ def _share(question: AskedQuestion, found: _Found, speech: Speech, *, typed: boo
 
 def _latest(found: _Found, quotes: Sequence[_Found], speech: Speech, needs: Sequence[re.Pattern[str]] = ()) -> _Found:
     """Returns the same person's next message, if it says that something changed; else `found`."""
-    after = [one for one in quotes if 0 < one.memory.at - found.memory.at <= _SOON and one.memory.by == found.memory.by]
-    if not after:
+    following = _next(found, quotes)
+    if following is None:
         return found
-    following = min(after, key=lambda one: one.memory.at)
     said = speech.read(following.memory.said)
     changed = speech.changed.search(said) is not None and all(hold.search(said) for hold in needs)
     return following if changed else found
+
+
+def _with_contradiction(found: _Found, quotes: Sequence[_Found], speech: Speech) -> Told:
+    """Quotes something with the same person's next message, if that says that it is not so."""
+    following = _next(found, quotes)
+    if following is None or speech.contradicts.match(speech.read(following.memory.said)) is None:
+        return Told(_quoted(found, speech), (found.memory,))
+    return Told(f"{_quoted(found, speech)}\n{_quoted(following, speech)}", (found.memory, following.memory))
+
+
+def _next(found: _Found, quotes: Sequence[_Found]) -> _Found | None:
+    after = [one for one in quotes if 0 < one.memory.at - found.memory.at <= _SOON and one.memory.by == found.memory.by]
+    return min(after, key=lambda one: one.memory.at, default=None)
 
 
 def _needed(question: AskedQuestion, speech: Speech) -> list[re.Pattern[str]]:
@@ -528,13 +546,17 @@ def _asks(words: str, speech: Speech) -> bool:
 
 
 def _said(facts: Sequence[Remembered], speech: Speech) -> str:
-    days: dict[str, list[str]] = {}
+    days: dict[tuple[str, str], list[str]] = {}
     for one in facts:
-        days.setdefault(one.when, []).append(one.said)
+        days.setdefault((one.when, "unsure" if one.unsure else "said"), []).append(one.said)
     return "\n".join(
-        sentence(speech.texts["said"].format(said=speech.texts["and"].join(said), when=when))
-        for when, said in days.items()
+        sentence(speech.texts[form].format(said=speech.texts["and"].join(said), when=when))
+        for (when, form), said in days.items()
     )
+
+
+def _told_plainly(fact: Remembered, speech: Speech) -> str:
+    return _said([fact], speech) if fact.unsure else fact.said
 
 
 def _densest(text: str, words: frozenset[str], speech: Speech, tokens: Tokens) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from languages import LANGUAGES, source
+from languages import LANGUAGES, part, source
 from languages.reading import compiled
 
 _BESIDE_HAN: Final = re.compile(r"(?<=[\u3400-\u9fff]) | (?=[\u3400-\u9fff])")
@@ -61,12 +61,12 @@ class Speech:
     asking into another. `tag` fits words that make a statement sound like a question, as in "lovely, isn't it?".
     `kind` fits the kind of thing that is asked for; `light` are words that an answer need not hold if it holds others.
     `refers` fits messages that speak of something named in the one before, `changed` those which say that something
-    said before holds no more, `own` questions about the person who asks, `personal` those about that person's life
-    and people, `agenda` those about plans for certain days, `talked` those about earlier talks, `grief` news of a
-    loss, `other` sentences about other people. A question that fits `before` is answered by sentences that fit
-    `past`; `was` turns the beginning of a fact into the past tense. With `capitals` a capital letter within a sentence
-    shows a name; the words of an `inflected` language have many endings. `particles` are letters that separate the
-    words of an unspaced script.
+    said before holds no more and `contradicts` the beginning of those which say that it is not so, `own` questions
+    about the person who asks, `personal` those about that person's life and people, `agenda` those about plans for
+    certain days, `talked` those about earlier talks, `grief` news of a loss, `other` sentences about other people. A
+    question that fits `before` is answered by sentences that fit `past`; `was` turns the beginning of a fact into the
+    past tense. With `capitals` a capital letter within a sentence shows a name; the words of an `inflected` language
+    have many endings. `particles` are letters that separate the words of an unspaced script.
     """
 
     code: str
@@ -88,6 +88,7 @@ class Speech:
     asks: tuple[Asks, ...]
     needs: tuple[Needs, ...]
     changed: re.Pattern[str]
+    contradicts: re.Pattern[str]
     own: re.Pattern[str]
     personal: re.Pattern[str]
     agenda: re.Pattern[str]
@@ -138,8 +139,9 @@ def speech(code: str, simplified: OneForm, split: Split) -> Speech:
     def pattern(source: str) -> re.Pattern[str]:
         return re.compile(source.replace("RELATION", relation), re.IGNORECASE)
 
+    contradicts = part(code, "facts")["contradicts"]
     return Speech(
-        **compiled(Speech, {"personal": "", "past": ""} | data, pattern),
+        **compiled(Speech, {"personal": "", "past": "", "contradicts": contradicts} | data, pattern),
         code=code,
         empty=data["empty"],
         relations=data["relations"],

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from gateway.cli.start import counted
 from gateway.ops.databases import NoSuchStore, Stores
 from memory.store.files import Progress
 from memory.transfer import backups
@@ -50,8 +51,8 @@ async def make(
         one = await backups.copy(store, to or stores.retention.folder, now=now(), progress=progress)
         made.append(one)
         say(
-            f"{store.name}: {one.path}, {one.size / 1e6:.1f} MB, {one.people} people, {one.messages} messages, "
-            f"{one.memories} memories. Checked."
+            f"{store.name}: {one.path}, {one.size / 1e6:.1f} MB, "
+            f"{counted(people=one.people, messages=one.messages, memories=one.memories)}. Checked."
         )
         if to is None and (dropped := await backups.drop_old(store, stores.retention, now=now())):
             say(f"{store.name}: deleted {dropped} backups older than {stores.retention.keep_days} days.")
@@ -108,7 +109,7 @@ def erased_summary(done: restoring.ErasedAgain, store: Path) -> Sequence[str]:
     again = done.again
     lines = [
         f"{store.name}: {again.erasings} of {done.listed} requests were missing and are carried out again.",
-        f"Erased with them: {again.messages} messages, {again.memories} memories. No trace is left in the tables.",
+        f"Erased with them: {counted(messages=again.messages, memories=again.memories)}. No trace is left.",
     ]
     if done.bad_lines:
         lines.append(
@@ -122,7 +123,7 @@ def erased_summary(done: restoring.ErasedAgain, store: Path) -> Sequence[str]:
 
 def summary(done: Restored, file: Path, keep_days: int) -> Sequence[str]:
     rows = done.contents.rows
-    held = f"{rows['people']} people, {rows['messages']} messages, {rows['memories']} memories"
+    held = counted(**{table: rows[table] for table in ("people", "messages", "memories")})
     lines = [f"{done.store} is now {file.name}: {held}."]
     if done.erased.erasings:
         lines.append(

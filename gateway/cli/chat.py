@@ -25,6 +25,7 @@ from gateway.cli.start import (
     EX_CONFIG,
     EX_NOT_RUNNING,
     EX_SOFTWARE,
+    EX_UNAVAILABLE,
     Unusable,
     ending,
     fail,
@@ -54,12 +55,16 @@ def chat(config_path: Path | None, person: str, once: str | None) -> None:
     # Bytes of another encoding come as lone surrogates, which no database takes.
     if not person.strip() or any("\ud800" <= letter <= "\udfff" for letter in person):
         fail("--as needs a name, in UTF-8.", click.UsageError.exit_code)
+    if once is not None and not once.strip():
+        fail("--once needs a message, such as --once 'What do you know about me?'.", click.UsageError.exit_code)
     with ending():  # all messages are committed; unanswered ones are taken up at the next start
         try:
             # No watch for stalls: one person waits, who sees that, and a script has nothing to read of it.
-            asyncio.run(_chat(config, person.strip(), once))
+            answered = asyncio.run(_chat(config, person.strip(), once))
         except ChannelError as exc:
             fail(str(exc), EX_SOFTWARE)
+    if once is not None and not answered:
+        sys.exit(EX_UNAVAILABLE)
 
 
 @click.command()
@@ -109,7 +114,8 @@ def web(config_path: Path | None, person: str) -> None:
     click.echo("Open it within ten minutes; it works once.", err=True)
 
 
-async def _chat(config: Config, person: str, once: str | None) -> None:
+async def _chat(config: Config, person: str, once: str | None) -> bool:
+    """Returns whether every message was answered."""
     # Imported here: `remora check` needs none of it, and starts in half the time.
     from channels.console import ConsoleChannel, Looks, Streams
     from gateway import app
@@ -133,7 +139,7 @@ async def _chat(config: Config, person: str, once: str | None) -> None:
     if log_file is not None:
         tell_errors(partial(_tell, asyncio.get_running_loop(), channel, _from_here(log_file)))
     with traced(os.environ), channel.keyboard():
-        await _talk(config, channel)
+        return await _talk(config, channel)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, channel: ConsoleChannel, log_file: Path, error: str) -> None:
@@ -208,7 +214,7 @@ def _from_here(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-async def _talk(config: Config, channel: ConsoleChannel) -> None:
+async def _talk(config: Config, channel: ConsoleChannel) -> bool:
     from gateway import app
     from gateway.ops import night_clock
 
@@ -223,6 +229,10 @@ async def _talk(config: Config, channel: ConsoleChannel) -> None:
         await channel.run(router)
         if channel.interactive:
             asyncio.get_running_loop().call_later(_SILENT, channel.remark, _LEAVING)
+        turns = {
+            outcome for store in parts.roster.each_store for kind, outcome in store.turns.tally.counts if kind == "turn"
+        }
+        return turns <= {"answered"}
 
 
 async def _served(config: Config, config_path: Path | None) -> int:

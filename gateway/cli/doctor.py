@@ -39,15 +39,22 @@ async def _examined(config: Config, *, as_json: bool, outside: bool) -> None:
     from gateway.cli import examination
 
     findings: list[Diagnosis] = []
+    waits = not as_json and sys.stderr.isatty()
 
     def found(finding: Diagnosis) -> None:
         findings.append(finding)
+        if waits:
+            click.echo("\r\033[K", nl=False, err=True)
         if not as_json:
             click.echo(told(finding))
+        if waits:
+            click.echo("Still examining ...", nl=False, err=True)
 
     async for finding in examination.examine(config, outside=outside):
         found(finding)
     found(await examination.probe())
+    if waits:
+        click.echo("\r\033[K", nl=False, err=True)
     status = examination.status(findings)
     if as_json:
         click.echo(json.dumps({"status": status, "findings": [asdict(one) for one in findings]}, ensure_ascii=False))

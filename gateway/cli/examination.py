@@ -20,6 +20,7 @@ from agents.spec import ModelSpec
 from channels.base import ChannelError, ChannelRefused
 from gateway import app, meaning
 from gateway.cli import offer
+from gateway.cli.start import counted
 from gateway.cli.status import reading, without_names
 from gateway.commands.jobs import outcome
 from gateway.config.loading import DEFAULT_DATABASE, Config, misplaced
@@ -173,7 +174,7 @@ async def _store(config: Config, name: str, now: int) -> AsyncIterator[Diagnosis
             yield finding
         yield await _second_wall(name, path, address)
     else:
-        rows = ", ".join(f"{held.rows[table]:,} {table}" for table in ("people", "messages", "memories"))
+        rows = counted(**{table: held.rows[table] for table in ("people", "messages", "memories")})
         yield Diagnosis(name, "ok", f"sound, {rows}")
         newest = backup_copy.newest(path, config.settings.backup.within(config.data_dir))
     last = max([newest or 0, *(one.run.started_at for one in runs)])

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from agents import plugins
 from channels.base import Place
 from channels.ids import FORMATS
-from gateway.cli.start import Unusable
+from gateway.cli.start import Unusable, counted
 from gateway.config.loading import Config
 from gateway.reading.plain_text import decoded
 from memory.context import Context
 from memory.errors import NotFound
 from memory.service import Service
 from memory.transfer.export import Exported
-from memory.transfer.formats import markdown, remora, telegram
+from memory.transfer.formats import assistants, markdown, remora, telegram
 from memory.transfer.formats.material import ImportedItem, Mask, Masking, Material, Ownership, Skipped, together
 from memory.transfer.homes import Known, Owner
 from memory.transfer.imports import Import
@@ -147,6 +149,8 @@ def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
         if len(ours) > 1:
             raise Unusable(f"There are {len(ours)} Remora exports in {path}. Name the file you mean.")
         return _from_remora(ours[0], mask)
+    if result is None and (told := _from_assistants(config, wanted, files, mask)) is not None:
+        return told
     if result is not None or (path.is_file() and path.suffix == ".json"):
         return _from_telegram(config, wanted, result or path, mask)
     if any(file.name.startswith("messages") and file.suffix == ".html" for file in exports):
@@ -173,26 +177,26 @@ def told(preview: ImportPreview, owner: Owner) -> str:
             lines.append(f"The import of these files started {when} and was interrupted. It continues from there.")
         else:
             lines.append(f"These files were already imported {when}.")
-    kinds = ", ".join(f"{n} {kind}s" if n != 1 else f"1 {kind}" for kind, n in counts.new.items())
-    lines.append(f"New: {kinds or 'no memories'}, {counts.messages} messages.")
+    kinds = ", ".join(counted(**{f"{kind}s": n}) for kind, n in counts.new.items())
+    lines.append(f"New: {kinds or 'no memories'}, {counted(messages=counts.messages)}.")
     lines += [f"  {one_line(text)}" for text in preview.first[:_SHOWN]]
     beyond = counts.memories + counts.messages - len(preview.first[:_SHOWN])
     if beyond > 0:
         lines.append(f"  … and {beyond} more")
     if counts.duplicates or counts.repeated:
-        lines.append(f"Already there: {counts.duplicates} memories, {counts.repeated} messages.")
+        lines.append(f"Already there: {counted(memories=counts.duplicates, messages=counts.repeated)}.")
         lines += [f"  {one_line(text)}" for text in preview.duplicates[:5]]
     facts = (
-        (counts.closed, "older values are replaced and kept with their dates"),
-        (counts.forgotten, "memories were forgotten on request and stay forgotten"),
-        (counts.erased, "messages were erased on request and stay erased"),
-        (counts.unwished, "memories are left out because someone doesn't want them kept"),
-        (counts.worthless, "entries are left out because they hold only a number, path, time or masked secret"),
-        (preview.masked, "texts contain secrets, which are masked"),
+        (counts.closed, "Replaced older values, which are kept with their dates"),
+        (counts.forgotten, "Forgotten on request, so left out: memories"),
+        (counts.erased, "Erased on request, so left out: messages"),
+        (counts.unwished, "Left out because someone doesn't want them kept: memories"),
+        (counts.worthless, "Left out because they hold only a number, path, time or masked secret: entries"),
+        (preview.masked, "Texts with secrets, which are masked"),
     )
-    lines += [f"{n} {what}." for n, what in facts if n]
+    lines += [f"{what}: {n}." for n, what in facts if n]
     if preview.flags:
-        lines.append(f"{len(preview.flags)} look like instructions. They are kept as plain data and are not obeyed:")
+        lines.append(f"Texts that look like instructions, kept as plain data and not obeyed ({len(preview.flags)}):")
         lines += [f"  {one_line(text)}" for text in preview.flags[:_SHOWN]]
     if preview.skipped:
         lines.append(f"Left out ({len(preview.skipped)}):")
@@ -210,11 +214,11 @@ def told(preview: ImportPreview, owner: Owner) -> str:
 def done(brought: Brought) -> str:
     counts = brought.counts
     text = (
-        f"Imported as {brought.short_id}: {counts.memories} memories, {counts.messages} messages. "
+        f"Imported as {brought.short_id}: {counted(memories=counts.memories, messages=counts.messages)}. "
         f"`remora import undo {brought.short_id}` undoes it."
     )
     if brought.unread:
-        text += f"\nLearning from {brought.unread} messages now. Remora reads the rest while it runs."
+        text += f"\nLearning from {counted(messages=brought.unread)} now. Remora reads the rest while it runs."
     return text
 
 
@@ -224,7 +228,7 @@ def listed(imports: Sequence[Import]) -> str:
     states = {"running": "interrupted: run the same command to continue", "done": "done", "undone": "undone"}
     return "\n".join(
         f"{one.short_id}  {_date(one.started_at)}  {one.format}, for {one_line(one.whose)}: "
-        f"{one.counts.memories} memories, {one.counts.messages} messages, {states[one.state]}"
+        f"{counted(memories=one.counts.memories, messages=one.counts.messages)}, {states[one.state]}"
         for one in imports
     )
 
@@ -291,7 +295,7 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
     except telegram.NotTelegramExport as exc:
         raise Unusable(f"{file}: {exc}") from exc
     bots = {bot.number: bot.id for bot in config.settings.channels.telegram}
-    me = wanted.me or (owner.reference if owner.platform == "telegram" else export.account)
+    me = (wanted.me or "").removeprefix("user") or (owner.reference if owner.platform == "telegram" else export.account)
     if owner.kind == "person" and me is None:
         raise Unusable(
             f"{file} does not say which messages are the person's own. Add --me with their Telegram user id."
@@ -321,6 +325,40 @@ def _from_telegram(config: Config, wanted: Wanted, file: Path, mask: Mask) -> Fo
     channel = next((bots[talk.id] for talk in talks if talk.id in bots), None)
     digest = _digest([data, *(talk.id.encode() for talk in talks)])
     return Found(material=material, advice=(), digest=digest, channel=channel)
+
+
+def _from_assistants(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mask) -> Found | None:
+    """Returns the content of other assistants' exports among the files; None without any."""
+    kinds = (".json", ".jsonl", ".zip") if wanted.path.is_file() else (".zip",)
+    named = [file for file in files if file.suffix in kinds or assistants.NAMED.fullmatch(file.name.casefold())]
+    texts = [(name, _decoded(data)) for file in named for name, data in _unpacked(file)]
+    written_at = max((int(file.stat().st_mtime * 1000) for file in named), default=0)
+    timezone = config.agents[wanted.owner.agent].timezone
+    material = assistants.read(texts, at=written_at, timezone=timezone, mask=mask, learn=wanted.learn)
+    if material is None:
+        return None
+    if wanted.owner.kind != "person":
+        raise Unusable("What somebody told another assistant belongs to that person. Add --person.")
+    return Found(material=material, advice=(), digest=_digest(part.encode() for text in texts for part in text))
+
+
+def _unpacked(file: Path) -> Iterator[tuple[str, bytes]]:
+    """Yields a file, or those of an archive that are of use, with their names."""
+    if file.suffix != ".zip":
+        yield file.name, _bytes(file)
+        return
+    try:
+        with zipfile.ZipFile(file) as archive:
+            inner = [one for one in archive.infolist() if assistants.NAMED.fullmatch(PurePath(one.filename).name)]
+            if sum(one.file_size for one in inner) > _MOST_BYTES:
+                raise Unusable(
+                    f"{file} holds more than {_MOST_BYTES // 1_000_000:,} MB. Unpack it, and import its parts."
+                )
+            for one in inner:
+                yield one.filename, archive.read(one)
+    # An archive may be damaged, encrypted, or of a kind that Python can't unpack.
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error) as exc:
+        raise Unusable(f"{file} can't be unpacked ({exc}). Unpack it yourself, and name the folder.") from exc
 
 
 def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str]) -> list[telegram.Talk]:
@@ -399,7 +437,8 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
 
 
 _TAKEN: Final = (
-    "MEMORY.md, USER.md and daily notes (or a folder with them), result.json from Telegram Desktop, a Remora export"
+    "MEMORY.md, USER.md and daily notes (or a folder with them), exports of ChatGPT, Claude, Open WebUI, mem0 and "
+    "Telegram Desktop, OpenClaw's sessions, a Remora export"
 )
 
 

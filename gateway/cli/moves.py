@@ -19,6 +19,7 @@ from gateway.cli.start import (
     EX_CONFIG,
     EX_NOINPUT,
     Advance,
+    counted,
     ending,
     fail,
     loaded,
@@ -103,7 +104,7 @@ def _show(rows: int, label: str) -> AbstractContextManager[Advance]:
 
 
 def _told(name: str, moved: MovedStore, seconds: float) -> list[str]:
-    held = f"{moved.people:,} people, {moved.messages:,} messages, {moved.memories:,} memories"
+    held = counted(people=moved.people, messages=moved.messages, memories=moved.memories)
     if not moved.is_new:
         return [f"{name}: moved before, and still equal: {held}."]
     lines = [f"{name}: {moved.rows:,} rows moved and compared in {seconds:.0f} s: {held}."]

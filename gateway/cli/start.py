@@ -102,10 +102,20 @@ EX_NOT_RUNNING = 3
 # As in BSD's sysexits.h.
 EX_DATAERR = 65
 EX_NOINPUT = 66
+EX_UNAVAILABLE = 69
 EX_SOFTWARE = 70
 EX_CANTCREAT = 73
 EX_TEMPFAIL = 75
 EX_CONFIG = 78
+
+
+def counted(**numbers: int) -> str:
+    """Returns numbers with the things they count, such as "1 person, 1,200 messages"; the names are plurals."""
+    irregular = {"people": "person", "memories": "memory"}
+    return ", ".join(
+        f"{number:,} {irregular.get(things, things.removesuffix('s')) if number == 1 else things}"
+        for things, number in numbers.items()
+    )
 
 
 class Unusable(Exception):

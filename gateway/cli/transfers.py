@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.cli.start import AGENT, CONFIG, EX_CANTCREAT, ending, fail, loaded, opened, progress, set_up_logs
+from gateway.cli.start import AGENT, CONFIG, EX_CANTCREAT, counted, ending, fail, loaded, opened, progress, set_up_logs
 
 if TYPE_CHECKING:
     from gateway.cli.importing import Wanted
@@ -190,5 +190,6 @@ async def _export(config: Config, owner: Owner, folder: Path, *, transcript: boo
         exported = await roster.stores[owner.agent].memory.transfer.export_of(owner, transcript=transcript)
     data, page = importing.write(exported, owner, folder, now=app.now())
     click.echo(
-        f"Exported {exported.memories} memories and {exported.messages} messages to {data}. To read them, open {page}."
+        f"Exported {counted(memories=exported.memories, messages=exported.messages)} to {data}. "
+        f"To read them, open {page}."
     )

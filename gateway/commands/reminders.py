@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal
 
 from channels.base import Button
 from gateway.commands import pages
@@ -22,7 +22,7 @@ from gateway.pipeline.questions import buttons, typed
 from gateway.wording import reminder_lines
 from gateway.wording.reminder_lines import PRESS
 from gateway.wording.texts import told_by
-from languages import LANGUAGES
+from languages import LANGUAGES, Language
 from memory.chat.edits import Edits
 from memory.errors import NotFound, TooManyReminders
 from memory.reminders.orders import Action, Order, is_beside, reworded, takes_back
@@ -83,6 +83,8 @@ async def ordered(call: Call, said: str, *, certain: bool = False) -> bool:
     order = await meant(call, said, certain=certain)
     if order is None:
         return False
+    if order.language and not certain:
+        call = replace(call, texts=replace(call.texts, language=order.language))
     if order.every:
         await _cancel_every(call)
     elif order.number is None:
@@ -338,6 +340,8 @@ async def _change(call: Call, action: str, number: int, said: str) -> None:
         if action == "change":
             return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
         if action == "snooze":
+            if meant.shown_at is None and not meant.rule:  # "put it off to Friday" before its time
+                return _set_back(call, edits, _retimed(call, edits, meant, reading), "remind.moved")
             return _set_back(call, edits, edits.reminding.snooze(meant, due_of(reading).at), "remind.snoozed")
         return call.usage_line()
 
@@ -410,7 +414,8 @@ def _line(call: Call, reminder: Reminder, now: int) -> str:
 class Meant:
     """An order about the reminder with a number, and its words of time; without a number it asks for the list.
 
-    With `every` it is about all reminders. `text` are the reminder's new words.
+    With `every` it is about all reminders. `text` are the reminder's new words. An order that speaks of reminders is
+    answered in its own `language`.
     """
 
     action: Action
@@ -418,6 +423,7 @@ class Meant:
     every: bool = False
     time: str = ""
     text: str = ""
+    language: Language | Literal[""] = ""
 
 
 def may_order(said: str) -> bool:
@@ -435,7 +441,7 @@ async def meant(call: Call, said: str, *, certain: bool) -> Meant | None:
     every = await call.memory.reminders.every(call.context)
     for order in reminder_orders(said, language=language):
         if (meaning := _of(call, order, every, last, certain=certain)) is not None:
-            return meaning
+            return replace(meaning, language=order.language if order.named else "")
     if last is not None and last.first:
         time = call.memory.reminders.read_time(call.context, said, language=language)
         # "When do I have to …?" asks for a time and names none.

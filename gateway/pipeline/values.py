@@ -64,6 +64,12 @@ def with_values(request: Request, course: Course, view: TurnMaterial, now: int) 
         days_said=" – ".join(texts.day_to_come(day, moment.date()) for day in dict.fromkeys(days or ())),
         noted=tuple(phrases.say(one.draft.key, one.draft.value, language=language) for one in learned.proposals),
         ended=tuple(phrases.tell(memory, turn.context, language=language) for memory in learned.ended),
+        doubted=tuple(
+            phrases.tell(memory, turn.context, language=language)
+            for memory in learned.doubted
+            if memory not in learned.ended
+        ),
+        unplaced=learned.unplaced,
         attached=tuple(attached),
         learning=_learning(served, turn),
     )
@@ -118,6 +124,7 @@ def _remembered(item: Recalled, memory: Memory, turn: Turn, texts: Texts, now: i
         when=texts.day(memory.learned_at, now),
         at=memory.learned_at,
         superseded=not memory.live,
+        unsure=memory.unsure,
         until="" if memory.valid_until is None else texts.date(memory.valid_until),
         key=memory.key,
         value=memory.value,

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 _LOOP: Final = "sharing"
 #: Seconds between two looks for sessions and messages that no signal told of.
 _LOOKS: Final = 5.0
-#: The number of looks after which unread messages are looked for, too, and sessions without activity are left.
+#: The number of looks after which unread messages are looked for, also in sessions held here, and idle ones are left.
 _SELDOM: Final = 12
 
 
@@ -86,6 +86,7 @@ class Sharing:
             self._wanted |= wanted
             raise
         if seldom:
+            await self._store.memory.learner.take_over(self._share.held())
             idle = {key for key in self._share.held() if not self._is_busy(key)}
             await self._share.leave(idle & self._idle)
             self._idle = idle

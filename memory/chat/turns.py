@@ -456,6 +456,7 @@ class Turns:
         if turn.said[-1].id in standing:
             at = turn.said[-1].said_at
             retract.end(tx, turn.context.scope, learned.ended, at=at, now=self._now(), new_id=self._new_id)
+            retract.doubt(tx, turn.context.scope, learned.doubted, now=self._now(), new_id=self._new_id)
         for proposal in learned.proposals:
             if proposal.message_id not in standing:
                 continue

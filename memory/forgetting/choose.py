@@ -75,6 +75,9 @@ _PHRASE: Final = 4
 #: The most names that are looked for, and the most words of a relation's value that are a name.
 _MOST_NAMED: Final = 20
 _NAME_WORDS: Final = 3
+#: The terms of words for being called, which are those of a call, too; and where they are meant.
+_CALLS: Final = frozenset(tokenised.tokens("called appelle"))
+_NAMING: Final = re.compile(r"\bcalled\b|\bcall (?:me|him|her|you)\b|\bappelle", re.IGNORECASE)
 #: Words that may be a sentence: "lisbon" states nothing.
 _SENTENCE: Final = re.compile(r"\S\s+\S|[\u3040-\u9fff]{3}")
 
@@ -471,7 +474,7 @@ def _holding(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
         if phrase in text.casefold() or (terms and terms <= set(tokenised.tokens(text))) or words.are_stated_by(memory):
             matching.append(memory)
     if not matching:
-        matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, terms)]
+        matching = [memory for memory in candidates if memory.live and _asked_by_kind(memory, words)]
     hits = []
     if len(said) >= (_PHRASE if said.isascii() else _PHRASE // 2):
         hits += filter_rows.within_reach(reader, _reach(reader, asker), text=said)
@@ -618,7 +621,7 @@ def _nearest(reader: Reader, asker: Asker, words: _Words) -> Selection | None:
     """Returns the memories and messages that share the most words, one at least; None if none does."""
     terms, heard = words.terms, words.heard
     near = [
-        (len(terms & _words_of(memory)), memory)
+        (len(terms & (_kind_of(memory, words.said) | _own_words_of(memory))), memory)
         for memory in memories.by_ids(reader, asker.scope, words.found)
         if memory.live and not memory.follows and not words.denies(memory)
     ]
@@ -648,15 +651,19 @@ def _alike(reader: Reader, asker: Asker, terms: Set[str]) -> Selection | None:
     return None
 
 
-def _words_of(memory: Memory) -> set[str]:
-    return set(tokenised.tokens(f"{memory.key} {cues(memory.key)} {memory.value} {memory.subject} {memory.topic}"))
+def _own_words_of(memory: Memory) -> set[str]:
+    return set(tokenised.tokens(f"{memory.value} {memory.subject} {memory.topic}"))
 
 
-def _asked_by_kind(memory: Memory, terms: Set[str]) -> bool:
-    """Returns whether words ask for a memory by its kind: each is one of its own words or of its key's cues."""
+def _kind_of(memory: Memory, said: str) -> set[str]:
     kind = set(tokenised.tokens(f"{memory.key} {cues(memory.key)}"))
-    own = set(tokenised.tokens(f"{memory.value} {memory.subject} {memory.topic}"))
-    return bool(terms) and bool(terms & kind) and terms <= kind | own
+    return kind if _NAMING.search(said) else kind - _CALLS  # "the call" is no name, though somebody is called so
+
+
+def _asked_by_kind(memory: Memory, words: _Words) -> bool:
+    """Returns whether words ask for a memory by its kind: each is one of its own words or of its key's cues."""
+    kind = _kind_of(memory, words.said)
+    return bool(words.terms & kind) and words.terms <= kind | _own_words_of(memory)
 
 
 def _heard_from_people(reader: Reader, asker: Asker, heard: Sequence[int]) -> list[Message]:

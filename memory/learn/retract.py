@@ -1,8 +1,8 @@
 """Applies a message's retractions to memory: facts that end, and facts that others replace.
 
-Invariants: only `end` writes. Only current facts that the speaker may change are touched, and only those whose value
-the message names, or the only ones of the kind it speaks of. An imported, pinned or confirmed fact ends like any other:
-the person says so.
+Invariants: only `end` and `doubt` write. Only current facts that the speaker may change are touched, and only those
+whose value the message names, the only ones of the kind it speaks of, or those of the message before. An imported,
+pinned or confirmed fact ends like any other: the person says so.
 """
 
 from __future__ import annotations
@@ -53,10 +53,14 @@ _DERIVED: Final = ("fact", "style", "event", "reflection")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """The changes that a turn's messages make: new facts with the rows each replaces, and facts that end."""
+    """The changes that a turn's messages make: new facts with the rows each replaces, facts that end, and facts that
+    they contradict without a value that could be read. If it is `unplaced`, they ask to move a plan that is not clear.
+    """
 
     proposals: tuple[Proposal, ...] = ()
     ended: tuple[Memory, ...] = ()
+    doubted: tuple[Memory, ...] = ()
+    unplaced: bool = False
 
 
 def touched(scope: Scope, revision: Revision) -> Keys:
@@ -64,9 +68,10 @@ def touched(scope: Scope, revision: Revision) -> Keys:
 
     A person's fact about themselves from a group may end in their private chat, and it is the group's.
     """
-    if not (revision.proposals or revision.ended):
+    rows = (*revision.ended, *revision.doubted)
+    if not (revision.proposals or rows):
         return []
-    return sorted({*keep.touched(scope), *(of_owner(memory.owner_id) for memory in revision.ended)})
+    return sorted({*keep.touched(scope), *(of_owner(memory.owner_id) for memory in rows)})
 
 
 def read(
@@ -77,47 +82,81 @@ def read(
     Messages whose ids are in `ending` are guessed to say that something is over; this counts if no pattern finds
     anything.
     """
-    proposals: list[Proposal] = []
-    ended: dict[int, Memory] = {}
-    for message in messages:
-        if message.role != "user" or not message.learn or to_forget(message.text) is not None:
-            continue
-        found = extract.read([message], scope=scope, timezone=timezone)
-        if found and _is_in_play(reader, scope, message):
-            found = []
-        back = changes(message.text)
-        if back.revoked:
-            ended |= {
-                memory.id: memory
-                for memory in _stated(_own(reader, scope), _told_before(reader, scope, message)[:1], scope, timezone)
-            }
-            continue
-        if not (back.ended or back.denied or back.corrects or back.off or back.moved):
-            proposals += found
-            if message.id in ending and not found:
-                live = [memory for memory in _own(reader, scope) if memory.key != "pet" or back.parted]
-                ended |= {memory.id: memory for memory in _spoken_of(message.text, live)}
-            continue
-        live = _own(reader, scope)
-        if back.corrects and not found:
-            found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
-        found, over = _revised(found, back, live, message)
-        if back.ended and not over:
-            over = _plans_of(back.ended, live, _told_before(reader, scope, message), scope, timezone)
-        if live and not (found or over):
-            told = _told_before(reader, scope, message)
-            if back.off or back.moved:
-                found, over = _called_off(back, live, told, message, scope, timezone)
-            elif back.corrects:
-                found = _turned(back, live, told[:1], message, scope, timezone)
-                found = found or _put_right(back, live[0], told, message, scope, timezone)
-        elif len(over) == 1 and back.denied and not (found or back.ended):
-            found = _put_right(back, over[0], _told_before(reader, scope, message), message, scope, timezone)
-            # A plan whose new time can't be read stays as it is.
-            over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
-        proposals += found
-        ended |= {memory.id: memory for memory in over}
-    return Revision(proposals=tuple(proposals), ended=tuple(ended.values()))
+    told = [one for one in messages if one.role == "user" and one.learn and to_forget(one.text) is None]
+    each = [_read(reader, one, scope, timezone, is_ending=one.id in ending) for one in told]
+    return Revision(
+        proposals=tuple(proposal for one in each for proposal in one.proposals),
+        ended=tuple({memory.id: memory for one in each for memory in one.ended}.values()),
+        doubted=tuple({memory.id: memory for one in each for memory in one.doubted}.values()),
+        unplaced=any(one.unplaced for one in each),
+    )
+
+
+def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_ending: bool) -> Revision:
+    found = extract.read([message], scope=scope, timezone=timezone)
+    if found and _is_in_play(reader, scope, message):
+        found = []
+    back = changes(message.text)
+    moves = back.moves and names_time(message.text)
+    back, found = replace(back, moved=back.moved or moves), [] if moves else found
+    if back.revoked:
+        stated = _stated(_own(reader, scope), _told_before(reader, scope, message)[:1], scope, timezone)
+        return Revision(ended=tuple(stated), doubted=tuple(stated))  # nor was it true before
+    if not (back.ended or back.denied or back.corrects or back.off or back.moved):
+        if not is_ending or found:
+            return Revision(proposals=tuple(found))
+        live = [memory for memory in _own(reader, scope) if memory.key != "pet" or back.parted]
+        return Revision(ended=tuple(_spoken_of(message.text, live)))
+    live, told = _own(reader, scope), _told_before(reader, scope, message)
+    if back.corrects and not found:
+        found = extract.read([replace(message, text=back.rest)], scope=scope, timezone=timezone)
+    found, over = _revised(found, back, live, message)
+    if back.ended and not over:
+        over = _plans_of(back.ended, live, told, scope, timezone)
+    if live and not (found or over):
+        if back.off or back.moved:
+            found, over = _called_off(back, live, told, message, scope, timezone)
+        elif back.corrects:
+            found = _turned(back, live, told[:1], message, scope, timezone)
+            found = found or _put_right(back, live[0], told, message, scope, timezone)
+    elif len(over) == 1 and back.denied and not (found or back.ended):
+        found = _put_right(back, over[0], told, message, scope, timezone)
+        # A plan whose new time can't be read stays as it is.
+        over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
+    return Revision(
+        proposals=tuple(found),
+        ended=tuple(over),
+        doubted=tuple(_contradicted(live, told[:1], message, found) if back.contradicts and not over else ()),
+        unplaced=moves and not (found or over),
+    )
+
+
+def _contradicted(
+    live: Sequence[Memory], told: Sequence[Message], message: Message, found: Sequence[Proposal]
+) -> list[Memory]:
+    """Returns the facts of the message before, if it was said lately and what is found is of another kind.
+
+    Of several, and of facts told earlier, those count that the message has a word of.
+    """
+    at = [one.said_at for one in told if message.said_at - one.said_at <= _LATELY]
+    words = set(filter(_tells, query_terms(message.text)))
+    named = [memory for memory in live if words & set(tokens(memory.value))] if at else []
+    last = [memory for memory in live if memory.learned_at in at]
+    rows = [memory for memory in last if memory in named] or named or last
+    return rows if {memory.key for memory in rows}.isdisjoint(one.draft.key for one in found) else []
+
+
+def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
+    """Makes facts of the speaker unsure, until they are told again or else for ever."""
+    for memory in memories.by_ids(tx, scope, [memory.id for memory in doubted]):
+        memories.set_values(tx, memory.id, {"confidence": current_value.UNSURE, "confirmed": 0})
+        _refresh(tx, scope, memory, now=now, new_id=new_id)
+
+
+def _refresh(tx: Transaction, scope: Scope, memory: Memory, *, now: int, new_id: Callable[[], str]) -> None:
+    slot = keys.profile_slot(category=memory.category, key=memory.key)
+    if slot and memory.owner_id in scope.own:
+        profile.refresh(tx, scope, memory.owner_id, slot, now=now, new_id=new_id)
 
 
 def end(
@@ -131,9 +170,7 @@ def end(
             continue
         memories.close(tx, memory.id, at=at)
         memories.outdate(tx, memory, kinds=_DERIVED, by=None, at=at)
-        slot = keys.profile_slot(category=memory.category, key=memory.key)
-        if slot and memory.owner_id in scope.own:
-            profile.refresh(tx, scope, memory.owner_id, slot, now=now, new_id=new_id)
+        _refresh(tx, scope, memory, now=now, new_id=new_id)
 
 
 def _own(reader: Reader, scope: Scope) -> list[Memory]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from languages import LANGUAGES, Language
 from memory.text.times.phrases import is_request, languages
 from memory.text.times.tables import Table, fold, table
 
@@ -27,10 +28,11 @@ class Order:
 
     With `every` it is about all of them. `rest` are the remaining words: a time, or words of the reminder. `named` says
     that the order speaks of reminders; others are orders only if reminders were just talked of. `calls_off` says that
-    its verb is used of plans and appointments, and not of knowledge.
+    its verb is used of plans and appointments, and not of knowledge. `language` is the one it is written in.
     """
 
     action: Action
+    language: Language | Literal[""] = field(default="", compare=False)
     number: int | None = None
     place: int | None = None
     every: bool = False
@@ -49,12 +51,17 @@ def read(text: str, *, language: str) -> Iterator[Order]:
     if len(text) > _LONGEST:
         return
     request = is_request(text, language=language)
-    for code in languages(text, language):
+    likely = list(languages(text, language))
+    # A few words may show no language, and need not be in that of the talk: whoever speaks of reminders says so.
+    for code in dict.fromkeys((*likely, *LANGUAGES)):
         words, said = table(code), _SIGNS.sub(" ", fold(text)).strip()
-        if words.text("order_list").fullmatch(said) and not request:
-            yield Order(action="list", named=True)
+        if words.text("order_list").fullmatch(said) and not is_request(text, language=code):
+            yield Order(action="list", named=True, language=code)
         for action in _ACTIONS:
-            if (found := _read(action, said, words)) is not None and not (request and not _is_whole(found)):
+            found = _read(action, said, words, code)
+            if found is None or (request and not _is_whole(found)):
+                continue
+            if code in likely or (found.named and not is_request(text, language=code)):
                 yield found
 
 
@@ -84,7 +91,7 @@ def is_beside(text: str, *, language: str) -> bool:
     return False
 
 
-def _read(action: Action, said: str, words: Table) -> Order | None:
+def _read(action: Action, said: str, words: Table, code: Language) -> Order | None:
     rest, acts = words.text(f"order_{action}").subn(" ", said, count=1)
     if not acts:
         return None
@@ -102,6 +109,7 @@ def _read(action: Action, said: str, words: Table) -> Order | None:
         rest = words.text("opening").sub("", rest)
     return Order(
         action=action,
+        language=code,
         number=number,
         place=place,
         every=bool(every),

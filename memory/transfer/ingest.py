@@ -388,8 +388,12 @@ def _place(run: ImportRun, item: ImportedItem, memory_id: int, *, link: bool) ->
 
 
 def _held(reader: Reader, run: ImportRun, draft: Draft) -> Row | None:
-    """Returns the row with exactly the same content that this owner can see already."""
+    """Returns the row with exactly the same content, or a fuller name, that this owner can see already."""
     scope, value = run.home.scope, keys.normalise_value(draft.value)
+    if draft.key == "name":
+        for row in memories.with_key(reader, scope, draft):
+            if row["valid_until"] is None and set(value.split()) < set(keys.normalise_value(row["value"]).split()):
+                return row
     if run.values is None:
         rows = memories.values(reader, scope)
         run.values = {(row["kind"], row["key"], row["subject"], keys.normalise_value(row["value"])) for row in rows}

@@ -72,7 +72,7 @@ def test_a_backup_beside_a_running_bot_and_a_restore_without_it(machine: Machine
         code, out, errors = machine.run("backup")
         assert code == 0, errors
         (made,) = machine.backups()
-        assert str(made) in out and "1 people, 2 messages" in out and "Checked." in out
+        assert str(made) in out and "1 person, 2 messages" in out and "Checked." in out
         code, _, errors = machine.run("restore", str(made))
         assert code == 75 and f"process {process.pid}" in errors
     finally:
@@ -81,7 +81,7 @@ def test_a_backup_beside_a_running_bot_and_a_restore_without_it(machine: Machine
     machine.run("chat", "--once", "I like tea.")
     code, out, errors = machine.run("restore", str(made))
     assert code == 0, errors
-    assert f"is now {made.name}: 1 people, 2 messages" in out
+    assert f"is now {made.name}: 1 person, 2 messages" in out
     assert "is kept as" in out and "deleted after 14 days" in out
     _, out, _ = machine.run("chat", "--once", "Where do I live?")
     assert "Porto" in out

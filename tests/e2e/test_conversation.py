@@ -147,6 +147,22 @@ def test_a_name_of_bytes_that_are_no_text_is_refused_in_words(offline: Terminal)
     assert b"--as needs a name, in UTF-8." in errors and b"Traceback" not in errors
 
 
+def test_once_without_a_message_is_refused(offline: Terminal) -> None:
+    process = offline.start("--once", " ")
+    _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 2
+    assert b"--once needs a message" in errors
+
+
+def test_once_says_by_its_code_that_there_was_no_answer(tmp_path: Path) -> None:
+    """Learning at the end asks a model that has just failed a single time."""
+    process = Terminal(tmp_path, model_url="http://127.0.0.1:9/v1").start("--once", "I live in Lisbon")
+    shown, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 69
+    assert b"can't be reached" in shown
+    assert errors.count(b"learn.failed") == 1
+
+
 def test_once_answers_and_leaves(offline: Terminal) -> None:
     process = offline.start("--once", "I live in Lisbon")
     shown, _ = process.communicate(timeout=SECONDS)

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,23 @@ def test_a_telegram_chat_with_our_bot_comes_into_history(folder: Path) -> None:
     remora(folder, "export", "--person", "telegram:77", "--to", "out", "--transcript")
     (page,) = (folder / "out").glob("*.md")
     assert "**home**: Lisbon" in page.read_text("utf-8")
+
+
+def test_an_archive_of_another_assistant_comes_in_and_is_taken_back(folder: Path) -> None:
+    message = {"sender": "human", "text": "I live in Lisbon", "created_at": "2024-01-01T10:00:00Z", "attachments": []}
+    with zipfile.ZipFile(folder / "data-2026.zip", "w") as archive:
+        archive.writestr("users.json", "[]")
+        archive.writestr("conversations.json", json.dumps([{"name": "Home", "chat_messages": [message]}]))
+        archive.writestr(
+            "memories.json", json.dumps([{"conversations_memory": "**Work**\n\n- Bakes bread for a living"}])
+        )
+    done = remora(folder, "import", "data-2026.zip", "--person", "telegram:77", "--yes")
+    assert done.returncode == 0 and "1 memory, 1 message." in done.stdout, done.stderr + done.stdout
+    short_id = done.stdout.split("Imported as ")[1].split(":")[0]
+    assert remora(folder, "import", "undo", short_id).returncode == 0
+    (folder / "broken.zip").write_bytes(b"PK\3\4 and nothing more")
+    broken = remora(folder, "import", "broken.zip", "--person", "telegram:77")
+    assert broken.returncode == 65 and "can't be unpacked" in broken.stderr
 
 
 @pytest.mark.parametrize(

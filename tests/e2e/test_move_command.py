@@ -42,7 +42,7 @@ def test_the_bot_goes_on_from_a_server_and_from_a_file_again(machine: Machine) -
     machine.run("chat", "--once", "I live in Porto.")
     code, out, errors = machine.run("move", "--to", "postgres", "--database-url", machine.url)
     assert code == 0, errors
-    assert "remora.db:" in out and "moved and compared" in out and "1 people, 2 messages, 2 memories" in out
+    assert "remora.db:" in out and "moved and compared" in out and "1 person, 2 messages, 2 memories" in out
     assert "work.db:" in out, "nobody talked with that agent yet"
     assert "Set database_url in config.yaml, then start the bot." in out and "delete them" in out
     _, out, _ = machine.run("chat", "--once", "Where do I live?", server=True)

@@ -124,3 +124,144 @@ async def test_a_taste_is_not_confirmed_by_another(told: str, other: str, same: 
         await person.say(told)
         assert not "".join(await person.say(other)).startswith(yes)
         assert "".join(await person.say(same)).startswith(yes)
+
+
+@pytest.mark.parametrize(
+    ("said", "contradicted", "asked", "sure"),
+    [
+        ("I'm vegetarian", "actually no, i eat meat", "am I vegetarian?", "Yes"),
+        ("My favourite colour is blue", "no", "what's my favourite colour?", "Your favourite"),
+        ("Ich bin Vegetarier", "nein, doch nicht, ich esse Fleisch", "Bin ich Vegetarier?", "Ja"),
+        ("Je suis végétarien", "en fait non, je mange de la viande", "est-ce que je suis végétarien ?", "Oui"),
+        ("Mi color favorito es el azul", "no, el de la hierba", "¿cuál es mi color favorito?", "Tu favorito"),
+        ("我吃素", "其实不是，我吃肉", "我吃素吗？", "是的"),
+        ("私はベジタリアンです", "いや、やっぱり肉も食べます", "私はベジタリアンですか？", "はい"),
+    ],
+)
+async def test_what_is_contradicted_is_unsure_until_it_is_told_again(
+    said: str, contradicted: str, asked: str, sure: str
+) -> None:
+    """The right value can't be read, but the old one is told with confidence no more."""
+    async with talk() as person:
+        (noted,) = (await person.say(said))[:1]
+        (fact,) = await person.held()
+        value = fact.partition(": ")[2]
+        (doubted,) = await person.say(contradicted)
+        assert value in doubted and doubted.split(":")[0] != noted.split(":")[0]
+        (answer,) = await person.say(asked)
+        assert value in answer and not answer.startswith(sure)
+        await person.say(said)
+        (answer,) = await person.say(asked)
+        assert answer.startswith(sure) or sure == "是的"
+        assert await person.held() == (fact,)
+
+
+@pytest.mark.parametrize(
+    "talked", ["no worries", "no thanks", "no idea what else to say", "No, what is it?", "sorry, phone call"]
+)
+async def test_a_no_that_is_meant_for_something_else_makes_nothing_unsure(talked: str) -> None:
+    async with talk() as person:
+        await person.say("I like tea")
+        await person.say(talked)
+        (answer,) = await person.say("do I like tea?")
+        assert answer.startswith("Yes: you like tea")
+
+
+async def test_what_is_contradicted_is_the_fact_that_has_a_word_of_it() -> None:
+    async with talk() as person:
+        await person.say("my car is a red Skoda, 2016")
+        await person.say("I'm vegetarian and I live in Bath")
+        assert "Skoda" in (await person.say("no wait the Skoda is green. dark green"))[0]
+        await person.say("I'm vegetarian and I live in Bath")
+        (doubted,) = await person.say("no, that's wrong about Bath")
+        assert "Bath" in doubted and "vegetarian" not in doubted
+
+
+async def test_a_no_to_a_question_makes_nothing_unsure_that_was_told_before() -> None:
+    async with talk() as person:
+        await person.say("I like tea")
+        await person.say("is it raining?")
+        await person.say("no")
+        assert (await person.say("do I like tea?"))[0].startswith("Yes: you like tea")
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected", "asked", "right"),
+    [
+        ("mon lait préféré est à l'avoine", "en fait non, c'est au lait de vache", "quel est mon lait préféré ?", "vache"),
+        ("my usual order is an oat latte", "actually no, it's a flat white", "what's my usual order?", "flat white"),
+        ("Mein Fahrrad steht im Keller", "nein, in der Garage", "Wo steht mein Fahrrad?", "Garage"),
+        ("my dentist appointment is on Tuesday at 3", "no wait, that's my mum's appointment",
+         "when is my dentist appointment?", "mum's"),
+    ],
+)  # fmt: skip
+async def test_a_quotation_is_not_given_without_what_contradicts_it(
+    said: str, corrected: str, asked: str, right: str
+) -> None:
+    async with talk() as person:
+        await person.say(said)
+        await person.say(corrected)
+        assert right in "\n".join(await person.say(asked))
+
+
+@pytest.mark.parametrize(
+    ("said", "back"),
+    [
+        ("I live in Bath", "never mind, forget it"),
+        ("I live in Bath", "scratch that"),
+        ("I live in Bath", "never mind"),
+        ("Ich wohne in Graz", "ach egal, vergiss es"),
+        ("Ich wohne in Graz", "lass gut sein"),
+        ("我住在苏州", "算了"),
+        ("奈良に住んでいます", "やっぱりなし"),
+    ],
+)
+async def test_what_is_taken_back_was_never_true(said: str, back: str) -> None:
+    """Nobody lived where they did not live, not even until today."""
+    async with talk() as person:
+        await person.say(said)
+        await person.say(back)
+        assert await person.held() == ()
+        told = await person.say("/memory search Bath Graz 苏州 奈良")
+        assert "until" not in "\n".join(await person.say("where do I live?")), told
+
+
+@pytest.mark.parametrize(
+    ("said", "moved", "plan"),
+    [
+        ("I have a dentist appointment on Tuesday at 3", "move it to Friday",
+         "dentist appointment on Friday (2026-09-25) at 3"),
+        ("Ich habe am Dienstag um 15 Uhr einen Zahnarzttermin", "verschieb das auf Freitag",
+         "am Freitag (2026-09-25) um 15 Uhr einen Zahnarzttermin"),
+        ("j'ai rendez-vous chez le dentiste mardi à 15h", "décale-le à vendredi",
+         "rendez-vous chez le dentiste vendredi (2026-09-25) à 15h"),
+        ("tengo cita con el dentista el martes a las 3", "muévela al viernes",
+         "cita con el dentista el viernes (2026-09-25) a las 3"),
+        ("我周二下午三点看牙医", "改到周五", "周五 (2026-09-25)下午三点看牙医"),
+    ],
+)  # fmt: skip
+async def test_a_plan_is_moved_on_request(said: str, moved: str, plan: str) -> None:
+    async with talk() as person:
+        await person.say(said)
+        await person.say(moved)
+        assert await person.held() == (f"plan: {plan}",)
+
+
+async def test_a_plan_that_is_named_is_moved_and_one_that_is_not_clear_is_asked_for() -> None:
+    async with talk() as person:
+        await person.say("I have a dentist appointment on Tuesday at 3")
+        await person.say("I like tea")
+        (asked,) = await person.say("move it to Friday")
+        assert "which plan" in asked
+        await person.say("move the dentist to Friday")
+        assert "plan: dentist appointment on Friday (2026-09-25) at 3" in await person.held()
+        assert "which plan" not in "\n".join(await person.say("move it to the left"))
+
+
+@pytest.mark.parametrize("moved", ["verschieb das auf Freitag", "décale-le à vendredi", "muévelo al viernes", "改到周五",
+                                   "金曜に変更して"])  # fmt: skip
+async def test_what_can_not_be_moved_is_asked_about_in_every_language(moved: str) -> None:
+    async with talk() as person:
+        (asked, *_) = (await person.say(moved))[0].splitlines()
+        assert await person.held() == ()
+        assert any(word in asked for word in ("welchen Plan", "quel projet", "qué plan", "哪个计划", "どの予定"))

@@ -229,6 +229,12 @@ def test_console_pipe_prints_answers_and_nothing_else(tmp_path: Path) -> None:
     assert report == {"said": ["hello", "stream", "last without newline"], "ended": "returned", "prompt_toolkit": False}
 
 
+def test_a_line_that_leaves_ends_a_pipe(tmp_path: Path) -> None:
+    output, report = piped(tmp_path, b"hello\n/quit\nnever said\n")
+    assert output == 'heard "hello"\n'
+    assert report["ended"] == "returned"
+
+
 def test_console_pipe_survives_bytes_that_are_no_text(tmp_path: Path) -> None:
     """A file in another encoding gives replacement characters, not a traceback."""
     output, report = piped(tmp_path, b"caf\xe9 \xff\xfe\n\xf0\x9f\x90\x9f\n")

@@ -75,7 +75,7 @@ async def test_a_sound_store_is_counted_while_it_is_open(tmp_path: Path) -> None
         findings = await found(config)
     assert (findings["remora.db"].state, findings["remora.db"].text) == (
         "ok",
-        "sound, 1 people, 0 messages, 1 memories",
+        "sound, 1 person, 0 messages, 1 memory",
     )
     assert findings["remora.db: backups"].fix.startswith("`remora backup`")
 

@@ -242,3 +242,31 @@ async def test_a_preview_quotes_what_a_name_takes_along() -> None:
             await person.say(told)
         (asked,) = await person.say("forget everything about my dog")
         assert [text for text in said if text not in asked] == []
+
+
+@pytest.mark.parametrize(
+    ("told", "request_for"),
+    [
+        ("我住在苏州", "忘了吧"), ("我住在苏州", "忘了它吧"), ("我住在苏州", "算了，忘了吧"),
+        ("J'habite à Nantes", "non, oublie"), ("Vivo en Lugo", "da igual, olvídalo"),
+    ],
+)  # fmt: skip
+async def test_words_beside_a_request_that_names_nothing_are_no_name(told: str, request_for: str) -> None:
+    async with talk() as person:
+        await person.say(told)
+        (asked,) = await person.say(request_for)
+        assert told in asked and "1." in asked
+
+
+async def test_a_call_is_not_the_name_by_which_somebody_is_called() -> None:
+    async with talk() as person:
+        await person.say("remind me tomorrow at 9 to call the bank")
+        await person.say("my friend's name is Cal")
+        (asked,) = await person.say("forget about the call")
+        assert "call the bank" in asked and "Cal" not in asked
+        await person.say("yes")
+        assert await column(person, "select text from reminders") == []
+        assert await person.held() == ("friend: Cal",)
+        assert "Cal" not in "\n".join(await person.say("forget about the call"))
+        await person.say("you can call me Ace")
+        assert "Ace" in "\n".join(await person.say("forget what I'm called"))

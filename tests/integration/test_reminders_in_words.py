@@ -260,3 +260,56 @@ async def test_a_date_in_digits_keeps_its_hour(told: str) -> None:
         assert "14 Uhr" in plan and "2027-03-21" in plan
         await person.say(f"/remind {told}")
         assert await due(person) == [("Zahnarzt", "2027-03-21T14:00:00", "")]
+
+
+@pytest.mark.parametrize(
+    ("before", "order", "answer"),
+    [
+        ("I like tea", "meine Erinnerungen", "Du hast hier keine Erinnerungen"),
+        ("Ich mag Tee", "mes rappels", "Tu n'as pas de rappels"),
+        ("J'aime le thé", "mis recordatorios", "No tienes recordatorios"),
+        ("我喜欢茶", "reminders", "You have no reminders"),
+        ("I like tea", "我的提醒", "你在这里没有提醒"),
+        ("I like tea", "リマインダー一覧", "リマインダーがありません"),
+    ],
+)
+async def test_an_order_is_understood_and_answered_in_its_own_language(before: str, order: str, answer: str) -> None:
+    """A few words show no language by their letters, and the talk before them may have been in another."""
+    async with talk() as person:
+        await person.say(before)
+        assert answer in "\n".join(await person.say(order))
+
+
+@pytest.mark.parametrize(
+    ("request_for", "beside", "order"),
+    [
+        ("Erinnere mich morgen um 9 daran, die Bank anzurufen", "Ich mag Tee", "Erinnerung an die Bank löschen"),
+        ("Erinnere mich morgen um 9 daran, die Bank anzurufen", "I like tea", "Erinnerung löschen"),
+        ("recuérdame mañana a las 9 llamar al banco", "Me gusta el té", "recordatorio del banco, borrar"),
+        ("提醒我明天9点给银行打电话", "我喜欢茶", "银行的提醒，删掉"),
+        ("明日の9時に銀行に電話するのを思い出させて", "紅茶が好きです", "銀行のリマインダー削除"),
+    ],
+)
+async def test_a_reminder_is_deleted_though_its_name_comes_first(request_for: str, beside: str, order: str) -> None:
+    async with talk() as person:
+        await person.say(request_for)
+        await person.say(beside)
+        await person.say(order)
+        assert not await person.is_asked()
+        assert [first for _, first, _ in await due(person) if first] in ([], ["2026-09-22T09:00:00"])
+        assert await due(person) == [] or order == "Erinnerung löschen"
+
+
+async def test_a_reminder_about_deleting_something_is_set() -> None:
+    async with talk() as person:
+        await person.say("Erinnerung: morgen um 9 die alten Fotos löschen")
+        ((text, first, _),) = await due(person)
+        assert ("Fotos" in text, first) == (True, "2026-09-22T09:00:00")
+
+
+@pytest.mark.parametrize("order", ["verschieb das auf Freitag", "postpone it to Friday", "repousse-le à vendredi"])
+async def test_a_reminder_to_come_is_put_off_and_not_shown_twice(order: str) -> None:
+    async with talk() as person:
+        await person.say("remind me tomorrow at 9 to call the bank")
+        await person.say(order)
+        assert await due(person) == [("call the bank", "2026-09-25T09:00:00", "")]

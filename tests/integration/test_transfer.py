@@ -22,7 +22,7 @@ from memory.service import Service
 from memory.store.database import Transaction
 from memory.text.guard import clean
 from memory.text.secrets.redact import redact
-from memory.transfer.formats import markdown, remora, telegram
+from memory.transfer.formats import assistants, markdown, remora, telegram
 from memory.transfer.formats.material import Material
 from memory.transfer.homes import OptedOut, Owner
 from memory.transfer.transfers import Brought
@@ -139,6 +139,13 @@ async def test_an_older_file_closes_no_newer_value_and_a_newer_one_does(memory: 
     await memory.transfer.undo(brought.short_id)
     assert await values(memory, ada) == {"Porto"}
     assert {one.value for one in await profile_of(memory, ada)} == {"Porto"}
+
+
+async def test_a_fuller_name_is_not_replaced_by_a_shorter_one(memory: Service) -> None:
+    await bring(memory, notes("- **Name:** Ada Byron\n"))
+    brought = await bring(memory, notes("- **Name:** Ada\n", at=NOON))
+    assert brought.counts.duplicates == 1
+    assert await values(memory, await memory.identities.context(*private("ada"))) == {"Ada Byron"}
 
 
 async def test_what_was_forgotten_stays_so(memory: Service) -> None:
@@ -268,6 +275,48 @@ async def test_undo_leaves_nothing_to_the_byte(memory: Service, tmp_path: Path) 
         await memory.transfer.undo(brought.short_id)
     again = await bring(memory, telegram_for_console(talk(("77", "I live in Wombatville"), ("999", "Wombatville!"))))
     assert again.counts.messages == 2
+
+
+def exports_of(number: int) -> dict[str, str]:
+    """One person's exports from other assistants, by the names of their files."""
+    at = NOON // 1_000 - 3_600 * (number + 1)
+    said = f"I live in Testville{number}"
+    message = {"author": {"role": "user"}, "create_time": at, "content": {"content_type": "text", "parts": [said]}}
+    nodes: dict[str, Any] = {"a": {"id": "a", "parent": None, "children": [], "message": message}}
+    chatgpt = [{"title": "Home", "create_time": at, "mapping": nodes, "current_node": "a"}]
+    human = {"sender": "human", "text": f"I play instrument{number}", "created_at": f"2024-01-01T10:00:{number:02}Z"}
+    typed = {"role": "user", "content": f"I bake bread{number}", "timestamp": at}
+    entry = {"type": "message", "timestamp": at * 1_000, "message": {"role": "user", "content": f"I read book{number}"}}
+    return {
+        "chatgpt/conversations.json": json.dumps(chatgpt),
+        "claude/conversations.json": json.dumps([{"name": "Music", "chat_messages": [human]}]),
+        "chat-export-1.json": json.dumps([{"title": "Bread", "chat": {"messages": [typed]}}]),
+        "s.jsonl": json.dumps(entry),
+        "memories.json": json.dumps(
+            {"results": [{"id": "1", "memory": f"Works as a tester{number}", "created_at": at}]}
+        ),
+    }
+
+
+async def test_twenty_peoples_exports_come_in_and_are_taken_back(memory: Service, tmp_path: Path) -> None:
+    """From each assistant; to the byte, and each person has their own alone."""
+    brought = []
+    for number in range(20):
+        owner = replace(ADA, reference=f"p{number}", name=f"P{number}")
+        material = assistants.read(tuple(exports_of(number).items()), at=NOON, timezone="UTC", mask=mask, learn=True)
+        assert material is not None
+        one = await bring(memory, material, owner, learn=False)
+        assert (one.counts.messages, one.counts.memories, material.skipped) == (4, 1, ())
+        again = await bring(memory, material, owner, learn=False)
+        assert (again.counts.messages, again.counts.repeated, again.counts.duplicates) == (0, 4, 1)
+        brought += [one, again]
+    for number in range(20):
+        person = await memory.identities.context(*private(f"p{number}"))
+        assert [value.endswith(f"tester{number}") for value in await values(memory, person)] == [True]
+    for one in brought:
+        await memory.transfer.undo(one.short_id)
+    stored = b"".join(file.read_bytes() for file in tmp_path.glob("remora.db*"))
+    assert all(word not in stored for word in (b"Testville", b"instrument", b"bread", b"book", b"tester"))
 
 
 async def test_undo_sets_the_clock_back(memory: Service) -> None:

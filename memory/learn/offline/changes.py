@@ -52,24 +52,27 @@ class Denied:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """The statements that a message takes back. `corrects` is True if it shows that it puts something right, and is
-    `sure` unless "sorry" or "actually" is all that shows it.
+    `sure` unless "sorry" or "actually" is all that shows it. It `contradicts` the message before it if it begins with a
+    no that is meant for it.
 
     `new` is the right value, if it is said without the wrong one ("no, it's Topsy", "make that two"). `rest` is the
     message without the denied parts and without the words that announce a correction. `off` and `moved` tell that
-    something without a name is cancelled ("they called it off") or on another day; `off_what` are the words that follow
-    and may name it. Only if the message is `parted`, it speaks of a death, or of an animal given away. If
-    it is `revoked`, what the message before states does not hold ("scrap that").
+    something without a name is cancelled ("they called it off") or on another day, `moves` that it is to be; `off_what`
+    are the words that follow and may name it. Only if the message is `parted`, it speaks of a death, or of an animal
+    given away. If it is `revoked`, what the message before states does not hold ("scrap that").
     """
 
     ended: tuple[Ended, ...] = ()
     denied: tuple[Denied, ...] = ()
     corrects: bool = False
     sure: bool = False
+    contradicts: bool = False
     rest: str = ""
     new: str = ""
     off: bool = False
     off_what: str = ""
     moved: bool = False
+    moves: bool = False
     parted: bool = False
     revoked: bool = False
 
@@ -86,6 +89,7 @@ class _Language:
     denials: tuple[re.Pattern[str], ...]
     corrects: re.Pattern[str]
     weak: re.Pattern[str]
+    contradicts: re.Pattern[str]
     opening: re.Pattern[str]
     only_denies: re.Pattern[str]
     instead: tuple[re.Pattern[str], ...]
@@ -94,6 +98,7 @@ class _Language:
     meant: re.Pattern[str]
     off: re.Pattern[str]
     moved: re.Pattern[str]
+    moves: re.Pattern[str]
     parted: re.Pattern[str]
     revoked: re.Pattern[str]
     erase: re.Pattern[str]
@@ -159,7 +164,9 @@ def changes(text: str) -> Changes:
     read = _languages(language_of(text))
     # "You have Friday? It's Wednesday": a question corrects as well.
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
-    reading = _Reading(corrects=any(language.corrects.search(one) for language, one in marks))
+    first = () if _ASKS.search(text) else marks[: len(read)]
+    contradicts = any(language.contradicts.match(one) for language, one in first)
+    reading = _Reading(corrects=contradicts or any(language.corrects.search(one) for language, one in marks))
     for sentence in _sentences(text):
         left = sentence
         for language in read:
@@ -171,12 +178,14 @@ def changes(text: str) -> Changes:
         ended=tuple(reading.ended),
         denied=tuple(reading.denied),
         corrects=reading.corrects,
-        sure=sure or bool(reading.new or reading.denied),
+        sure=sure or contradicts or bool(reading.new or reading.denied),
+        contradicts=contradicts,
         rest=". ".join(filter(None, reading.rest)),
         new=reading.new.strip(_EDGES),
         off=bool(off),
         off_what=next((one[match.end() :] for match, one in off if not one[match.end() :].startswith(",")), ""),
         moved=any(language.moved.match(one) for language, one in marks),
+        moves=any(language.moves.match(one) for language, one in marks),
         parted=any(language.parted.search(one) for language, one in marks),
         revoked=any(language.revoked.fullmatch(one) for language, one in marks),
     )

@@ -19,8 +19,8 @@ from memory.text.times.tables import fold, table
 #: The day of a month, with the sign or ending by which it is one.
 _NUMBER: Final = re.compile(r"(?<!\d)(\d{1,2})(st|nd|rd|th|er|\.|号|號|日)?(?![\d月])")
 _LEAD: Final = re.compile(r"(?:at|um|ab|a las?|à) ", re.IGNORECASE)
-#: "Moved to 4", which elsewhere is "until 4".
-_MOVED_TO: Final = re.compile(r"(?<=[改挪调移])到")
+#: "Moved to 4", which elsewhere is "until 4", and to a day, which the plan is on.
+_MOVED_TO: Final = re.compile(r"(?<=[改挪调移])到|\b(?:auf|al) (?=\w)", re.IGNORECASE)
 #: The words before a weekday that leave open which week is meant.
 _ON: Final = re.compile(r"(?:on|am|el|le) |", re.IGNORECASE)
 #: Particles that a piece of Japanese ends with.

@@ -103,13 +103,11 @@ class _Reader:
         if block.heading and (day is None or len(text.split()) < 3):
             return []  # its text goes with the blocks below it
         box, text = _ticked(text)
-        if box is not None and self._is_form(block):
-            if not box:
-                self._skip(where, text, "not ticked")
-                return []
+        if box is False:
+            self._skip(where, text, "not ticked")
+            return []
+        if box and self._is_form(block):
             text = f"{block.headings[-1]}: {text}"
-        elif box is False:
-            text = f"to do: {text}"
         if (why := _empty(text)) is not None:
             self._skip(where, block.text, why)
             return []

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from memory import keys
 from memory.store.memories import Kind
-from memory.text.times.clock import day_of, is_in_calendar
+from memory.text.times.clock import day_of
+from memory.transfer.formats.json_values import array, moment, string
 from memory.transfer.formats.material import (
     ExportedState,
     ImportedItem,
@@ -83,7 +84,7 @@ def read(text: str, *, mask: Mask) -> Material:
     masking = Masking(mask)
     skipped: list[Skipped] = []
     items = []
-    for n, raw in enumerate(_list(data.get("memories")), 1):
+    for n, raw in enumerate(array(data.get("memories")), 1):
         if isinstance(raw, dict) and raw.get("kind") in _MADE:
             continue  # rebuilt from the memories it was made from
         try:
@@ -91,7 +92,7 @@ def read(text: str, *, mask: Mask) -> Material:
         except _BadError as exc:
             skipped.append(Skipped(where=f"memory {n}", why=str(exc)))
     lines = []
-    for n, raw in enumerate(_list(data.get("messages")), 1):
+    for n, raw in enumerate(array(data.get("messages")), 1):
         try:
             lines.append(_line(raw, masking))
         except _BadError as exc:
@@ -225,11 +226,11 @@ def _item(raw: object, where: str, masking: Masking) -> ImportedItem:
             access_count=_whole(fields, "access_count", 0, 0, 1 << 31),
             reinforced_count=_whole(fields, "reinforced_count", 0, 0, 1 << 31),
             last_reinforced_at=_moment(fields, "last_reinforced_at", learned_at) or learned_at,
-            tags=tuple(masking(tag) for tag in _list(fields.get("tags")) if isinstance(tag, str)),
+            tags=tuple(masking(tag) for tag in array(fields.get("tags")) if isinstance(tag, str)),
             agent=agent if isinstance(agent, str) else None,
             author=_person(fields.get("by"), masking),
             about=_person(fields.get("about"), masking),
-            sources=tuple(n for n in _list(fields.get("sources")) if isinstance(n, int)),
+            sources=tuple(n for n in array(fields.get("sources")) if isinstance(n, int)),
         ),
     )
 
@@ -281,21 +282,16 @@ def _text(fields: Fields, name: str, limit: int, *, needed: bool = False) -> str
         return ""
     if not isinstance(value, str):
         raise _BadError(f"its {name} is no text")
-    # JSON can hold half a surrogate pair, but no database can.
-    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")[:limit]
+    return string(value)[:limit]
 
 
 def _moment(fields: Fields, name: str, default: int | None = None) -> int | None:
     value = fields.get(name)
     if not isinstance(value, str):
         return default
-    try:
-        moment = datetime.fromisoformat(value)
-        at = (moment - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, TypeError, OverflowError):
-        raise _BadError(f"its {name} is no time") from None
-    if not is_in_calendar(at):
-        raise _BadError(f"its {name} is out of the calendar")
+    at = moment(value)
+    if at is None:
+        raise _BadError(f"its {name} is no time of the calendar")
     return at
 
 
@@ -315,10 +311,6 @@ def _share(fields: Fields, name: str, default: float) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
         return float(value)
     return default
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,11 +16,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from memory.text.times.clock import is_in_calendar
+from memory.transfer.formats.json_values import array, mapping, moment, string
 from memory.transfer.formats.material import ImportedLine, Mask, Masking, Material, Person, Skipped
 
 Kind: TypeAlias = Literal["private", "bot", "saved", "group", "supergroup", "channel"]
@@ -94,7 +93,7 @@ def read(text: str) -> Export:
     if isinstance(data.get("messages"), list):
         found = [data]
     else:
-        found = [chat for part in ("chats", "left_chats") for chat in _list(_dict(data.get(part)).get("list"))]
+        found = [chat for part in ("chats", "left_chats") for chat in array(mapping(data.get(part)).get("list"))]
     talks = []
     for n, chat in enumerate(found, 1):
         talk = _talk(chat) if isinstance(chat, dict) else None
@@ -102,7 +101,7 @@ def read(text: str) -> Export:
             skipped.append(Skipped(where=f"chat {n}", why="it is not a chat with an id and messages"))
         else:
             talks.append(talk)
-    return Export(talks=tuple(talks), account=_number(_dict(account).get("user_id")) or None, skipped=tuple(skipped))
+    return Export(talks=tuple(talks), account=_number(mapping(account).get("user_id")) or None, skipped=tuple(skipped))
 
 
 def lines(talk: Talk, *, owner: str | None, bots: Collection[str], timezone: str, mask: Mask, learn: bool) -> Material:
@@ -164,7 +163,7 @@ class _Reading:
     def _said(
         self, raw: Mapping[str, Any], words: str, text: str, author: str, said_at: int, *, is_bot: bool
     ) -> ImportedLine:
-        name = self.masking.mask(_string(raw.get("from")))[:200]
+        name = self.masking.mask(string(raw.get("from")))[:200]
         command = _is_command(raw, words)
         own = not is_bot and (author == self.owner if self.owner is not None else True)
         forwarded = "forwarded_from" in raw or "saved_from" in raw
@@ -210,8 +209,8 @@ def _talk(chat: Mapping[str, Any]) -> Talk | None:
     messages, number = chat.get("messages"), _number(chat.get("id"))
     if not isinstance(messages, list) or not number:
         return None
-    kind = _KINDS.get(_string(chat.get("type")), "private")
-    name = _string(chat.get("name")) or ("Saved Messages" if kind == "saved" else "")
+    kind = _KINDS.get(string(chat.get("type")), "private")
+    name = string(chat.get("name")) or ("Saved Messages" if kind == "saved" else "")
     return Talk(
         id=number.lstrip("-").removeprefix("100") if kind == "supergroup" and len(number) > 13 else number.lstrip("-"),
         name=" ".join(name.split())[:200],
@@ -241,27 +240,27 @@ def _broken_off(text: str) -> object:
 
 def _text(raw: Mapping[str, Any]) -> str:
     text = raw.get("text")
-    parts = _list(text) if isinstance(text, list) else [text]
-    words = "".join(part if isinstance(part, str) else _string(_dict(part).get("text")) for part in parts)
+    parts = array(text) if isinstance(text, list) else [text]
+    words = "".join(part if isinstance(part, str) else string(mapping(part).get("text")) for part in parts)
     if words or "text" in raw:
         return words
-    return "".join(_string(_dict(part).get("text")) for part in _list(raw.get("text_entities")))
+    return "".join(string(mapping(part).get("text")) for part in array(raw.get("text_entities")))
 
 
 def _beside(raw: Mapping[str, Any]) -> str:
-    kind = _string(raw.get("media_type"))
-    if emoji := _string(raw.get("sticker_emoji")):
+    kind = string(raw.get("media_type"))
+    if emoji := string(raw.get("sticker_emoji")):
         return f"[sticker {emoji[:10]}]"
     if "photo" in raw:
         return "[picture]"
     if kind in _MEDIA or "file" in raw:
         what = _MEDIA.get(kind, "file")
-        name = _string(raw.get("file_name")) or _string(raw.get("title"))
+        name = string(raw.get("file_name")) or string(raw.get("title"))
         name = " ".join(_BRACKETS.sub(" ", name).split())[:120]
         return f"[{what}: {name}]" if name else f"[{what}]"
     for field, what in _OTHERS.items():
         if field in raw:
-            question = _string(_dict(raw[field]).get("question"))[:120]
+            question = string(mapping(raw[field]).get("question"))[:120]
             return f"[{what}: {_BRACKETS.sub(' ', question)}]" if question else f"[{what}]"
     return ""
 
@@ -269,15 +268,15 @@ def _beside(raw: Mapping[str, Any]) -> str:
 def _is_command(raw: Mapping[str, Any], words: str) -> bool:
     if not words.startswith("/"):
         return False
-    first = next(iter(_list(raw.get("text"))), None)
-    return _dict(first).get("type") == "bot_command" or _COMMAND.match(words) is not None
+    first = next(iter(array(raw.get("text"))), None)
+    return mapping(first).get("type") == "bot_command" or _COMMAND.match(words) is not None
 
 
 def _author(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         # Old exports have a bare number. Ids of chats and channels begin beyond the range of users' ids.
         return str(value) if 0 < value < 1 << 40 else ""
-    match = _USER.fullmatch(_string(value))
+    match = _USER.fullmatch(string(value))
     return match[1] if match else ""
 
 
@@ -285,13 +284,7 @@ def _time(raw: Mapping[str, Any], zone: ZoneInfo) -> int | None:
     unix = _number(raw.get("date_unixtime"))
     if unix and len(unix) <= 11:
         return int(unix) * 1_000
-    try:
-        moment = datetime.fromisoformat(_string(raw.get("date")))
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
-        at = (moment - _EPOCH) // timedelta(milliseconds=1)
-    except (ValueError, OverflowError):
-        return None
-    return at if at > 0 and is_in_calendar(at) else None
+    return moment(string(raw.get("date")), zone)
 
 
 def _topics(talk: Talk) -> frozenset[str]:
@@ -318,25 +311,11 @@ def _number(value: object) -> str:
     return value if isinstance(value, str) and _DIGITS.fullmatch(value) else ""
 
 
-def _string(value: object) -> str:
-    # JSON can hold half a surrogate pair, but no database can.
-    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if isinstance(value, str) else ""
-
-
-def _dict(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def shown(talks: Collection[Talk]) -> Iterator[str]:
     for talk in talks:
         yield f"{talk.id}  {talk.name or '(without a name)'}, {talk.kind}, {len(talk.messages)} messages"
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: Final[Mapping[str, Kind]] = {
     "personal_chat": "private", "bot_chat": "bot", "saved_messages": "saved", "private_group": "group",
     "private_supergroup": "supergroup", "public_supergroup": "supergroup", "private_channel": "channel",

@@ -102,6 +102,23 @@ async def test_the_first_model_answers_and_the_second_is_left_alone() -> None:
     assert (first.calls, second.calls, world.slept) == (1, 0, [])
 
 
+async def test_a_background_call_asks_a_model_that_has_just_failed_only_once() -> None:
+    """A command that ends would otherwise wait ten seconds more for what has just been in vain."""
+    world, model, servers = World(), Scripted("a/1", DOWN), Servers(lambda: world.time)
+    for background, calls in ((False, 4), (True, 5)):
+        chain = Chain(
+            [model],
+            sleep=world.sleep,
+            random=lambda: 0.5,
+            now=lambda: world.time,
+            servers=servers,
+            background=background,
+        )
+        with pytest.raises(ModelUnavailable):
+            await chain.complete(REQUEST)
+        assert model.calls == calls
+
+
 async def test_the_longest_wait_itself_is_still_waited() -> None:
     world, model = World(), Scripted("a/1", ModelRateLimited("slow", retry_after=LONGEST_WAIT), ["ok"])
     await world.chain(model).complete(REQUEST)
