@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import rows
 from channels.web import PageItem
+from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
 from gateway.page.talk_pages import thread_of
-from gateway.page.visitors import FORMS
+from memory.errors import NotFound
 
 #: The permissions that a key may be made with.
 SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
@@ -28,7 +28,7 @@ _MOST: Final = 4000
 _FIELDS: Final = {
     "id": "m_[a-z0-9]{1,32}", "number": "[0-9]{1,15}", "value": "(?s:.+)", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
     "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
-    "tag": r"(?=.*\w)[^\n]{1,40}",
+    "tag": r"(?=.*\w)[^\n]{1,40}", "ids": r"[ms]_[a-z0-9]{1,32}(?: [ms]_[a-z0-9]{1,32}){0,200}",
 }  # fmt: skip
 
 
@@ -62,12 +62,16 @@ class CommandForm:
             raise Refused(404, "page.nothing_here")
         if not command or unfit:
             raise Refused(400, "page.bad_form")
-        return await said(visit, back=back, text=command.format(**fields))
+        items = await _said(visit, text=command.format(**fields))
+        if "{id}" in self.path and action != "forget" and (newest := await _newest(visit)) is not None:
+            visit.visitors.keep(visit.visitor, items)
+            return visit.to(f"/memory/{newest}?done=1")
+        return receipt(visit, items, back=back)
 
 
 COMMAND_FORMS: Final = (
     CommandForm(path="/memory", commands={"": "/remember {value}"}),
-    CommandForm(path="/forget", commands={"": "/forget {value}"}, back={"": "/memory"}),
+    CommandForm(path="/forget", commands={"": "/forget {ids}"}, back={"": "/memory"}),
     CommandForm(
         path="/memory/{id}", back={"forget": "/memory"}, commands={
             "pin": "/memory pin {id}", "unpin": "/memory unpin {id}", "confirm": "/memory confirm {id}",
@@ -99,14 +103,14 @@ COMMAND_FORMS: Final = (
 
 async def press(visit: Visit) -> web.StreamResponse:
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    back = _safe(visit.form.get("back", ""))
-    return await said(visit, back=back, thread=talk_of(back), **pressed)
+    back = safe(visit.form.get("back", ""))
+    return receipt(visit, await _said(visit, talk_of(back), **pressed), back=back)
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
     """Asks whether all that was said in a conversation is to be forgotten, as /forget does there."""
-    thread = thread_of(visit.path["thread"])
-    return await said(visit, back=f"/chat/{visit.path['thread']}", thread=thread, text="/forget here")
+    items = await _said(visit, thread_of(visit.path["thread"]), text="/forget here")
+    return receipt(visit, items, back=f"/chat/{visit.path['thread']}")
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
@@ -119,20 +123,10 @@ def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResp
     return visit.to(f"/receipt?back={back}")
 
 
-async def received(visit: Visit) -> web.StreamResponse:
-    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
-    back = _safe(visit.query.get("back", ""))
-    items = visit.visitors.kept(visit.visitor)
-    if items is None:
-        return visit.to(back)
-    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
-
-
-async def said(visit: Visit, *, back: str, thread: str | None = FORMS, **words: Any) -> web.StreamResponse:
-    """Says something for the visitor, in the thread of forms or about a conversation there; leads to its receipt."""
+async def _said(visit: Visit, thread: str | None = FORMS, **said: Any) -> list[PageItem]:
     nonce = visit.form["nonce"].partition(".")[0]
     inbound = visit.visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
-    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **words)), back=back)
+    return await visit.visitors.answered(visit.visitor, replace(inbound, **said))
 
 
 def talk_of(back: str) -> str | None:
@@ -140,5 +134,15 @@ def talk_of(back: str) -> str | None:
     return thread_of(back.removeprefix("/chat/")) if back.startswith("/chat/") else FORMS
 
 
-def _safe(back: str) -> str:
+async def _newest(visit: Visit) -> str | None:
+    """Returns the id of the version that holds now of the memory in the path; None if the memory is gone."""
+    visitor, short_id = visit.visitor, visit.path["id"]
+    try:
+        shown = await visitor.store.memory.browse.shown(visitor.context, short_id)
+    except NotFound:
+        return None
+    return next((each.short_id for each in shown.versions if each.live), short_id)
+
+
+def safe(back: str) -> str:
     return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

@@ -15,8 +15,8 @@ from aiohttp import web
 
 from channels.base import Place
 from gateway.commands import table
+from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS
 from gateway.pipeline.store import where_said, who_said
 from memory.browse.talks import Conversation
 from memory.chat.edits import Edits

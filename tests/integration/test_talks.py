@@ -144,8 +144,10 @@ async def test_a_conversation_is_forgotten_whole(page: Page) -> None:
     await ada.post("/chat/boat/name", at="/chat/boat", title="Nix and Max")
     asked = await ada.told("/chat/boat/delete", at="/chat/boat")
     assert "Max" in asked
-    key, data, _ = ada.buttons()[0]
-    receipt = await ada.told("/answer", at="/chat/boat", key=key, data=data, back="/chat/boat")
+    (question,) = re.findall(r'name="id" value="(\d+)"', ada.receipt)
+    choice = re.findall(r'name="choice" value="(\w+)"', ada.receipt)[0]
+    form = {"id": question, "choice": choice, "back": "/chat/boat", "typed": "erase"}
+    receipt = await ada.told("/questions", at="/chat/boat", **form)
     assert "Messages erased: 2" in receipt
     assert "Nix" not in await ada.text("/chat/other") and "Max" not in await ada.text("/chat/other")
     assert await said(ada, "/chat/boat") == await said(ada, branch) == []
