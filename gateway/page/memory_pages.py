@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from difflib import SequenceMatcher
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,11 +18,12 @@ from urllib.parse import urlencode
 from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
-from gateway.commands.why import judged, telling_parts
-from gateway.config.loading import FORMS, WEB_PREFIX
+from gateway.commands.why import NO_MODEL, judged, telling_parts
+from gateway.config.loading import WEB_PREFIX
+from gateway.page.plots import Plot, Series, Stack
 from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
-from gateway.wording.texts import part_of
+from gateway.wording.texts import Texts, part_of
 from memory.browse.browse import Parts, State
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
@@ -34,7 +35,8 @@ from memory.store.history import Message
 from memory.store.lineage import Source
 from memory.store.memories import Memory, tags_seen
 from memory.store.recalls import RecalledEntry
-from memory.text.words import query_terms
+from memory.text.times import clock
+from memory.text.words import query_terms, tokens
 from memory.typed_filters import Filters
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
@@ -48,6 +50,8 @@ _CHIPS: Final = 3
 #: States of memories that the list shows by themselves, and the filters that are chosen from a list.
 _STATES: Final[tuple[State, ...]] = ("new", "pinned", "fading")
 _PICKS: Final = ("category", "about", "place", "tag")
+#: Weeks for which the use of a memory is shown.
+_WEEKS: Final = 26
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 
 
@@ -189,10 +193,20 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
         elif hit.passage is not None and has_words:
             message = hit.passage.message
             words = phrases.quote(message, visitor.context, message.text[:300], language=language)
-            quotes.append((visit.texts.date(message.said_at), words, close))
+            quotes.append((visit.texts.date(message.said_at), words, close, message))
             ids.append(f"s_{message.id}")
     groups = [("", memories)] if memories else []
-    return {"groups": groups, "farther": farther, "quotes": quotes, "total": len(ids), "ids": ids}
+    addresses = await addresses_of(visit, [message for *_, message in quotes])
+    said = [(when, words, close, addresses.get(message.id, "")) for when, words, close, message in quotes]
+    return {"groups": groups, "farther": farther, "quotes": said, "total": len(ids), "ids": ids}
+
+
+async def addresses_of(visit: Visit, messages: list[Message]) -> dict[int, str]:
+    """Returns where the messages of the visitor's private conversations are shown, by their ids."""
+    visitor = visit.visitor
+    keys = await visitor.store.memory.browse.keys_of(visitor.context, [one.id for one in messages])
+    refs = {one.id: one.platform_ref for one in messages}
+    return {number: visit.visitors.address_of(visitor, key, number, refs[number]) for number, key in keys.items()}
 
 
 def _grouped(
@@ -265,9 +279,28 @@ async def one(visit: Visit) -> Response:
         made_of=[told(visit, each) for each in shown.made_of],
         made_into=[told(visit, each) for each in shown.made_into],
         entered=[(one.turn_id, texts.moment(one.answered_at), one.asked) for one in entered],
+        use=_use(texts, await visitor.store.memory.browse.used(visitor.context, memory.id), visitor.now),
         percent=round(100 * shown.left),
         done=(visit.visitors.kept(visitor) or []) if visit.query.get("done") else [],
     )
+
+
+def _use(texts: Texts, used: Mapping[tuple[int, str], int], now: int) -> Plot | None:
+    """Returns the answers that a memory was in the prompt of, by week; None if there are none of late."""
+    this = clock.local_date(now, texts.timezone)
+    weeks = [this - timedelta(days=this.weekday() + 7 * n) for n in reversed(range(_WEEKS))]
+    counts: Counter[tuple[date, str]] = Counter()
+    for (day, placed), count in used.items():
+        at = date(1970, 1, 1) + timedelta(days=day)
+        counts[at - timedelta(days=at.weekday()), placed] += count
+    ways = [("recalled", "see.use.recalled", 2), ("known", "see.use.known", 3)]
+    series = [
+        Series(name=texts(key), hue=hue, values=[counts[week, placed] for week in weeks]) for placed, key, hue in ways
+    ]
+    if not any(value for one in series for value in one.values):
+        return None
+    labels = [f"{week:%m-%d}" for week in weeks]
+    return Plot(title=texts("see.use.title"), head=texts("see.week"), labels=labels, series=series)
 
 
 def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
@@ -279,8 +312,9 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
         "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
-        "address": visit.visitors.address_of(place, source.platform_ref),
-        "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
+        "address": ""
+        if source.text is None
+        else visit.visitors.address_of(visitor, source.session_key, source.message_id, source.platform_ref),
     }
 
 
@@ -301,8 +335,12 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
     return shown[::-1]
 
 
-#: The ways in which something came into an answer, with their headings.
-_FOUND: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
+#: The ways in which something came into an answer, with their headings: in its words, else in the prompt alone.
+_FOUND: Final = (
+    ("said", "see.why.said"), ("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"),
+)  # fmt: skip
+#: The parts of a request, in the order of the picture.
+_PORTIONS: Final = ("persona", "tools", "known", "recalled", "summary", "history", "context", "message")
 
 
 async def why(visit: Visit) -> Response:
@@ -311,12 +349,19 @@ async def why(visit: Visit) -> Response:
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
-    answer = " ".join(one.text for one in said if not one.mine).casefold()
+    answer = " ".join(one.text for one in said if not one.mine)
+    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
+    placed: dict[str, list[dict[str, Any]]] = {}
+    without_model = any(spent.model == NO_MODEL for spent in found.spent)
+    terms = set(tokens(answer))
+    for entry, named in found.entries:
+        # Without a model an answer rests on what was recalled, and on nothing else.
+        is_said = entry.placed == "recalled" if without_model else entry.placed != "unused" and _is_in(named, terms)
+        place = "said" if is_said and named is not None else entry.placed
+        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold(), addresses))
     groups = []
     for place, heading in _FOUND:
-        entries = [
-            _entry(visit, found, entry, named, answer) for entry, named in found.entries if entry.placed == place
-        ]
+        entries = placed.get(place, [])
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
     return visit.html(
@@ -327,16 +372,44 @@ async def why(visit: Visit) -> Response:
         said=said,
         groups=groups,
         spent=found.spent,
+        portions=_portions(visit.texts, found),
         wrong=visit.query.get("wrong") == "1",
     )
 
 
+def _is_in(named: Memory | Message | None, answer: Set[str]) -> bool:
+    """Returns whether an answer says what a memory or message says: at least half of its words that matter."""
+    if named is None:
+        return False
+    terms = query_terms(named.value if isinstance(named, Memory) else named.text)
+    return bool(terms) and 2 * sum(term in answer for term in terms) >= len(terms)
+
+
+def _portions(texts: Texts, found: Why) -> Stack | None:
+    known = [(texts(f"see.why.{name}"), hue, found.portions[name]) for hue, name in enumerate(_PORTIONS)
+             if found.portions.get(name)]  # fmt: skip
+    return Stack(title=texts("see.why.request"), series=known) if known else None
+
+
 def _entry(
-    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+    visit: Visit,
+    found: Why,
+    entry: RecalledEntry,
+    named: Memory | Message | None,
+    answer: str,
+    addresses: dict[int, str],
 ) -> dict[str, Any]:
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
-    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
+    shown: dict[str, Any] = {
+        "score": entry.score,
+        "parts": parts,
+        "memory": None,
+        "quote": "",
+        "now": None,
+        "address": "",
+        "tokens": entry.tokens,
+    }
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
@@ -348,6 +421,7 @@ def _entry(
         shown["quote"] = texts("why.forgotten")
     else:
         shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+        shown["address"] = addresses.get(named.id, "")
     return shown
 
 

@@ -15,6 +15,8 @@ from gateway.page import (
     me_pages,
     memory_pages,
     question_pages,
+    reminder_pages,
+    search_page,
     talk_pages,
     world_pages,
 )
@@ -34,7 +36,7 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat", handler=chat_pages.chats),
     Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
-    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.latest),
+    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.log),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say, takes_files=True),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
@@ -48,6 +50,7 @@ ROUTES: Final = (
     Route(method="POST", pattern="/chat/{thread}/pin", handler=talk_pages.pin),
     Route(method="POST", pattern="/chat/{thread}/delete", handler=command_forms.delete),
     Route(method="GET", pattern="/commands", handler=talk_pages.commands),
+    Route(method="GET", pattern="/search", handler=search_page.search),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),
     Route(method="GET", pattern="/receipt", handler=question_pages.received),
@@ -65,7 +68,10 @@ ROUTES: Final = (
     Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage, admin=True),
     Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead, admin=True),
     Route(method="GET", pattern="/admin/people", handler=admin_pages.people, admin=True),
+    Route(method="GET", pattern="/admin/log", handler=admin_pages.log, admin=True),
     Route(method="GET", pattern="/me", handler=me_pages.me),
+    Route(method="POST", pattern="/theme", handler=me_pages.choose_theme),
+    Route(method="GET", pattern="/reminders", handler=reminder_pages.reminders),
     *(Route(method="POST", pattern=form.path, handler=form.say, admin=form.admin) for form in COMMAND_FORMS),
 )
 

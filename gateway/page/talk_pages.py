@@ -17,6 +17,7 @@ from channels.base import Place
 from gateway.commands import table
 from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
+from gateway.page.visitors import FIRST
 from gateway.pipeline.store import where_said, who_said
 from memory.browse.talks import Conversation
 from memory.chat.edits import Edits
@@ -29,8 +30,6 @@ _MOST: Final = 1_000
 _WEEK: Final = 7
 #: Characters of a thread's name.
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
-#: The path of the first conversation, which has no thread.
-FIRST: Final = "main"
 
 
 def thread_of(name: str) -> str | None:

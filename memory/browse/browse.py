@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory import keys, profile
 from memory.browse import talks as conversations
+from memory.browse.talks import ConversationHit
 from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
@@ -23,6 +24,7 @@ from memory.store.database import Database, Parameter, Reader, walled
 from memory.store.entities import Entity
 from memory.store.memories import LIVE, Kind, Memory
 from memory.text.times import clock
+from memory.text.words import query_terms
 from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
 #: Parts of the list that are neither a kind nor a name: written since the last visit, pinned, less than half as strong.
@@ -183,6 +185,18 @@ def _dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
 
 
 @walled
+def _learned(reader: Reader, scope: Scope) -> dict[tuple[str, int], int]:
+    """Counts the live rows by their kind and the day since 1970 (UTC) on which they were learned."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.kind, m.learned_at / 86400000 as day, count(*) as count from memories m"
+        f" where m.kind in (select value from json_each(?)) and {LIVE} and {within.sql} group by 1, 2",
+        (LISTED, *within.parameters),
+    )
+    return {(row["kind"], row["day"]): row["count"] for row in rows}
+
+
+@walled
 def _offered(
     reader: Reader, scope: Scope, typed: str, words: Sequence[str], *, changeable: bool, limit: int
 ) -> list[Memory]:
@@ -262,6 +276,24 @@ class Browse:
             context.scope, query, timezone=context.timezone, limit=limit, weights=weights, filters=filters
         )
 
+    async def said(
+        self,
+        context: Context,
+        words: str,
+        *,
+        limit: int,
+        before: tuple[int, int] = (conversations.END, conversations.END),
+    ) -> list[ConversationHit]:
+        """Returns messages of all conversations of the person that hold all of `words`; see `conversations.said`."""
+        scope = (await self._database.read(lambda reader: anew(reader, context))).scope
+        terms = query_terms(words)
+        return await self._search.read(
+            scope,
+            lambda reader, indexed: conversations.said(
+                reader, scope, terms, indexed=indexed, limit=limit, before=before
+            ),
+        )
+
     async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
         today = clock.local_date(self._now(), context.timezone)
@@ -329,13 +361,16 @@ class Browse:
     offered = sees(_offered)
     talks = sees(conversations.talks)
     lines = sees(conversations.lines)
-    said = sees(conversations.said)
+    said_as = sees(conversations.said_as)
     earlier = sees(conversations.earlier)
     files = sees(conversations.files)
     versions = sees(conversations.versions)
     turn_lines = sees(conversations.of_turn)
+    keys_of = sees(conversations.keys_of)
     entered = sees(conversations.entered)
+    used = sees(conversations.used)
     dated = sees(_dated)
+    learned = sees(_learned)
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

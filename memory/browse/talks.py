@@ -1,16 +1,18 @@
-"""Private conversations as their person reads them again: the list of them, and the messages of each.
+"""Private conversations as their person reads them again: the list of them, their messages, and a search over all.
 
 Invariant: only private sessions of the scope's own people are read. Erased messages are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any, Final
 
 from memory.scope import Scope
-from memory.store import attachments
+from memory.store import attachments, postings
 from memory.store.attachments import Attached
-from memory.store.database import Reader, Row, walled
+from memory.store.database import Parameter, Reader, Row, walled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,8 @@ class Conversation:
 class ConversationLine:
     """A line of a conversation, said by the person (`mine`) or by the bot. `turn_id` is None if it has no turn.
 
-    `session_id` is not that of the conversation for what was said before it branched.
+    `session_id` is not that of the conversation for what was said before it branched. `is_last` is True for the
+    last line of its turn that the bot said.
     """
 
     id: int
@@ -42,6 +45,20 @@ class ConversationLine:
     text: str
     said_at: int
     platform_ref: str | None
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationHit:
+    """A message that holds what was sought, with its session's key and the words that its conversation began with."""
+
+    id: int
+    mine: bool
+    text: str
+    said_at: int
+    platform_ref: str | None
+    session_key: str
+    opening: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +76,11 @@ _THEIRS = (
     " and c.identity_id in (select value from json_each(?)) and s.agent_id = ?)"
 )
 
-_LINE = "m.id, m.session_id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref"
+_LINE = (
+    "m.id, m.session_id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref, m.role = 'assistant' and not exists"
+    " (select 1 from messages l where l.turn_id = m.turn_id and l.id > m.id and l.role = 'assistant'"
+    " and l.nth is not null and l.erased_at is null) as is_last"
+)
 #: A session and those that it continues as a branch, each with the message from which on it is not continued.
 _PATH = (
     "with recursive path(session_id, upto) as (select id, cast(9223372036854775807 as bigint) from sessions"
@@ -70,6 +91,8 @@ _PATH = (
 _BRANCHES = 200
 #: The condition for messages that people saw and that were not erased.
 _SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
+#: Greater than any id and any time.
+END: Final = 2**62
 
 
 @walled
@@ -97,9 +120,14 @@ def talks(reader: Reader, scope: Scope, *, platform: str, here: str = "", limit:
     return [Conversation(**{**dict(row), "pinned": bool(row["pinned"]), "here": bool(row["here"])}) for row in rows]
 
 
-def lines(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
-    """Returns the last messages of a conversation, with those that it continues as a branch."""
-    return _along(reader, scope, session_key, limit=limit)
+def lines(
+    reader: Reader, scope: Scope, session_key: str, *, limit: int, before: int = END, after: int | None = None
+) -> list[ConversationLine]:
+    """Returns the last lines of a conversation with ids below `before`, or the first ones above `after`, in order.
+
+    They include those that it continues as a branch.
+    """
+    return _along(reader, scope, session_key, limit=limit, before=before, after=after)
 
 
 def earlier(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
@@ -107,7 +135,7 @@ def earlier(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> li
     return _along(reader, scope, session_key, "p.upto < 9223372036854775807", limit=limit)
 
 
-def said(reader: Reader, scope: Scope, session_key: str, platform_ref: str) -> ConversationLine | None:
+def said_as(reader: Reader, scope: Scope, session_key: str, platform_ref: str) -> ConversationLine | None:
     """Returns the person's message with this id in a conversation; None if there is none."""
     return next(
         iter(_along(reader, scope, session_key, "m.role = 'user' and m.platform_ref = ?", platform_ref, limit=1)), None
@@ -122,15 +150,68 @@ def files(reader: Reader, scope: Scope, line: ConversationLine) -> tuple[Attache
 
 @walled
 def _along(
-    reader: Reader, scope: Scope, session_key: str, only: str = "1 = 1", *given: str, limit: int
+    reader: Reader,
+    scope: Scope,
+    session_key: str,
+    only: str = "1 = 1",
+    *given: str,
+    limit: int,
+    before: int = END,
+    after: int | None = None,
 ) -> list[ConversationLine]:
     within = scope.owned("m")
+    side, order = ("<", "desc") if after is None else (">", "asc")
     rows = reader.all(
         f"{_PATH} select {_LINE} from path p join messages m on m.session_id = p.session_id and m.id < p.upto"
-        f" where {only} and m.session_id in {_THEIRS} and {_SEEN} and {within.sql} order by m.id desc limit ?",
-        (session_key, *given, scope.speakers, scope.agent_id, *within.parameters, limit),
+        f" where {only} and m.session_id in {_THEIRS} and m.id {side} ? and {_SEEN} and {within.sql}"
+        f" order by m.id {order} limit ?",
+        (
+            session_key, *given, scope.speakers, scope.agent_id, before if after is None else after,
+            *within.parameters, limit,
+        ),
+    )  # fmt: skip
+    return [_line(row) for row in (reversed(rows) if after is None else rows)]
+
+
+@walled
+def said(
+    reader: Reader, scope: Scope, terms: Collection[str], *, indexed: bool, limit: int, before: tuple[int, int]
+) -> list[ConversationHit]:
+    """Returns messages of all the person's conversations that hold each of the terms, the newest first.
+
+    They were said before the time of `before`, or at that time with a lower id than its second. Without the index, they
+    are those whose text has each term in it.
+    """
+    within, opened = scope.owned("m"), scope.owned("f")
+    held = postings.HOLDING_ALL
+    wanted: tuple[Parameter, ...] = (scope.partitions, list(terms), len(terms))
+    if not indexed:
+        held = "not exists (select 1 from json_each(?) w where instr(lower(m.text), cast(w.value as text)) = 0)"
+        wanted = (list(terms),)
+    rows = reader.all(
+        "select m.id, m.role, m.text, m.said_at, m.platform_ref, k.key as session_key, coalesce((select text from"
+        " messages f where f.session_id = k.id and f.role = 'user' and f.nth is not null and f.erased_at is null"
+        f" and {opened.sql} order by f.id limit 1), '') as opening from messages m join sessions k"
+        f" on k.id = m.session_id where {held} and k.id in {_THEIRS} and m.recall = 1 and {_SEEN} and {within.sql}"
+        " and (m.said_at < ? or m.said_at = ? and m.id < ?) order by m.said_at desc, m.id desc limit ?",
+        (
+            *opened.parameters, *wanted, scope.speakers, scope.agent_id, *within.parameters,
+            before[0], *before, limit,
+        ),
+    )  # fmt: skip
+    return [ConversationHit(mine=row["role"] == "user", **_but_role(row)) for row in rows]
+
+
+@walled
+def keys_of(reader: Reader, scope: Scope, message_ids: Collection[int]) -> dict[int, str]:
+    """Returns the key of the session of each message that its person can read again."""
+    within = scope.owned("m")
+    rows = reader.all(
+        "select m.id, k.key from messages m join sessions k on k.id = m.session_id where m.id in"
+        f" (select value from json_each(?)) and k.id in {_THEIRS} and {_SEEN} and {within.sql}",
+        (list(message_ids), scope.speakers, scope.agent_id, *within.parameters),
     )
-    return [_line(row) for row in reversed(rows)]
+    return {row["id"]: row["key"] for row in rows}
 
 
 @walled
@@ -170,6 +251,18 @@ def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list
     return [Entered(**dict(row)) for row in rows]
 
 
+def used(reader: Reader, scope: Scope, memory_id: int) -> dict[tuple[int, str], int]:
+    """Counts the answers whose prompt held a memory, by the day since 1970 (UTC) and how it came there; the latest."""
+    rows = reader.all(
+        "select coalesce(t.finished_at, t.started_at) / 86400000 as day, r.placed, count(*) as count"
+        " from recalls r join turns t on t.id = r.turn_id where r.item = 'memory' and r.item_id = ?"
+        f" and r.placed <> 'unused' and t.state = 'done' and t.session_id in {_THEIRS}"
+        " group by 1, 2 order by 1 desc limit 400",
+        (memory_id, scope.speakers, scope.agent_id),
+    )
+    return {(row["day"], row["placed"]): row["count"] for row in rows}
+
+
 def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
     """Returns the private session of the scope's people that holds a turn; None if another session does."""
     return reader.id(
@@ -190,5 +283,10 @@ def of_turn(reader: Reader, scope: Scope, turn_id: int) -> list[ConversationLine
 
 
 def _line(row: Row) -> ConversationLine:
+    return ConversationLine(mine=row["role"] == "user", **(_but_role(row) | {"is_last": bool(row["is_last"])}))
+
+
+def _but_role(row: Row) -> dict[str, Any]:
     fields = dict(row)
-    return ConversationLine(mine=fields.pop("role") == "user", **fields)
+    del fields["role"]
+    return fields

@@ -250,7 +250,9 @@ async def _paged(world: World, spot: Spot) -> object:
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await _reread(world, context, row["key"]) for row in keys[-3:]],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
+        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
+        await browse.keys_of(context, range(1, 1_000)),
     ]
 
 
@@ -259,7 +261,7 @@ async def _reread(world: World, context: Context, key: str) -> list[object]:
     browse, mine = world.service.browse, await world.service.browse.lines(context, key, limit=100)
     return [
         mine,
-        [await browse.said(context, key, line.platform_ref or "") for line in mine[-_SOME:]],
+        [await browse.said_as(context, key, line.platform_ref or "") for line in mine[-_SOME:]],
         [await browse.files(context, line) for line in mine[-_SOME:]],
         await browse.earlier(context, key, limit=100),
         await browse.versions(context, key),
@@ -566,7 +568,7 @@ WAYS: dict[str, Way] = {
                 f"Browse.{name}"
                 for name in (
                     "shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines",
-                    "entered", "said", "files", "earlier", "versions",
+                    "entered", "said", "keys_of", "said_as", "files", "earlier", "versions",
                 )
             ),
         ),
