@@ -418,7 +418,8 @@ class Capabilities:
     chat is their user id. Files of at most `file_bytes` bytes can be shown; with 0 none can. A growing answer is shown
     after `shows_after` seconds; None takes the configured value. `marks` is True if a message is marked while its
     answer is made, as nothing else shows that but "typing". `comes_and_goes` is True if nothing is wrong when a
-    row waits, because it is shown only while the person looks.
+    row waits, because it is shown only while the person looks. `lists` is True if people have a list of conversations
+    with titles, which `Channel.relist` shows anew.
     """
 
     stream: Literal["append", "edit", "none"] = "none"
@@ -433,6 +434,7 @@ class Capabilities:
     shows_after: float | None = None
     marks: bool = False
     comes_and_goes: bool = False
+    lists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -599,6 +601,10 @@ class Channel(Protocol):
 
     async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
         """Marks a message as being answered, or takes the mark away, if `capabilities.marks`. Raises nothing."""
+        return
+
+    def relist(self, place: Place) -> None:
+        """Shows anew the list of conversations that a place belongs to, if the platform has one."""
         return
 
     async def send(self, outbound: Outbound) -> str:

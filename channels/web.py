@@ -11,7 +11,7 @@ pictures are held as long as itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -42,6 +42,8 @@ log = structlog.get_logger(__name__)
 MARKDOWN: Final = "md"
 #: The key of the item that says that an answer is being made; the next item takes its place.
 TYPING: Final = "typing"
+#: The key of the item that says that the list of conversations has changed.
+LISTED: Final = "listed"
 #: Milliseconds for which an item that was shown is held, the most items held of one place, the most places, and the
 #: most bytes of files and characters in all of them.
 _HELD_MS: Final = 3_600_000
@@ -74,7 +76,11 @@ class SentFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageItem:
-    """Something shown in a conversation, in the place of an item of its `key`; `mine` is what the person said."""
+    """Something shown in a conversation, in the place of an item of its `key`; `mine` is what the person said.
+
+    Of a message that was said in several versions, `version` has the place of this one, the number of all, and the
+    addresses of the one before and the one after, "" for none.
+    """
 
     key: str
     at: int
@@ -87,6 +93,7 @@ class PageItem:
     file: File | None = None
     row: int = 0
     sent: tuple[SentFile, ...] = ()
+    version: tuple[int, int, str, str] | None = None
 
 
 class Tab:
@@ -208,6 +215,7 @@ class WebChannel(Channel):
         file_bytes=_FILE_BYTES,
         shows_after=0.0,
         comes_and_goes=True,
+        lists=True,
     )
 
     def __init__(self, name: str, *, now: Callable[[], int]) -> None:
@@ -295,8 +303,10 @@ class WebChannel(Channel):
         item = self._held.of(place).get(said_key(message_id))
         return item.sent if item is not None else ()
 
-    def drop(self, place: Place) -> None:
-        self._held.keep(place, {})
+    def drop(self, place: Place, keys: Collection[str] | None = None) -> None:
+        """Drops the held items with these keys, or all."""
+        kept = self._held.of(place) if keys is not None else {}
+        self._held.keep(place, {key: item for key, item in kept.items() if key not in (keys or ())})
 
     # For the gateway ----------------------------------------------------------------------------------------------
 
@@ -347,6 +357,10 @@ class WebChannel(Channel):
         for tab in self._tabs.get(place, ()):
             tab.put(place, PageItem(key=TYPING, at=self._now(), text="", growing=True))
 
+    def relist(self, place: Place) -> None:
+        for stream in self._streams.get(place.chat, ()):
+            stream.put(place, PageItem(key=LISTED, at=self._now(), text=""))
+
     async def send(self, outbound: Outbound) -> str:
         if outbound.file is not None and len(outbound.file.data) > _FILE_BYTES:
             raise TooLarge(f"{outbound.file.name} has {len(outbound.file.data)} bytes; {_FILE_BYTES} can be shown")
@@ -365,6 +379,7 @@ class WebChannel(Channel):
         self._show(outbound.place, item)
         if outbound.turn is not None and not (item.buttons or item.file):
             self._leave_to_history(outbound.place, key)
+            self.relist(outbound.place)
         return key
 
     def _leave_to_history(self, place: Place, answer: str) -> None:
@@ -395,6 +410,7 @@ class WebChannel(Channel):
         before = self._held.of(inbound.place).get(key)
         at = inbound.sent_at if before is None else before.at
         self._show(inbound.place, PageItem(key=key, at=at, text=inbound.text, mine=True, sent=_sent(inbound)))
+        self.relist(inbound.place)
 
 
 def _sent(inbound: Inbound) -> tuple[SentFile, ...]:

@@ -20,6 +20,7 @@ from memory.chat.edits import EditRequests
 from memory.chat.identities import Identities, OpenQuestions
 from memory.chat.outside_calls import OutsideCalls
 from memory.chat.stats import Stats
+from memory.chat.titles import Titles
 from memory.chat.turns import Turns
 from memory.forgetting.forgetting import Forgetting
 from memory.housekeeping import Housekeeping, Keeping
@@ -60,17 +61,11 @@ class Service:
     """
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        agents: Agents,
-        runtime: Runtime,
-        triggers: Triggers,
-        search: SearchSetup,
+        self, database: Database, *, agents: Agents, runtime: Runtime, triggers: Triggers, search: SearchSetup,
         keeping: Keeping,
-    ) -> None:
-        now, new_id = runtime.now, runtime.memory_id
-        self.database, self.agents, self.now, self.new_id, self.keeping = database, agents, now, new_id, keeping
+    ) -> None:  # fmt: skip
+        self.database, self.agents, self.keeping = database, agents, keeping
+        self.now, self.new_id = now, new_id = runtime.now, runtime.memory_id
         self.share, self.identities = share, identities = database.share, Identities(database, agents, now=now)
         self.loops = loops = Loops(now=now, only_here=share.only_here, is_shared=not share.is_alone)
         self.mailbox = mailbox = Mailbox(database, now=now, run_id=runtime.new_id())
@@ -91,6 +86,7 @@ class Service:
         )
         self.housekeeping = Housekeeping(database, keeping=keeping, forgetting=forgetting, backups=backups, now=now)
         self.style_updates = StyleUpdates(database, agents=agents, now=now, new_id=new_id, loops=loops)
+        self.titles = Titles(database, agents=agents, now=now, loops=loops)
         self.learner = learner = Learner(
             database, agents=agents, triggers=triggers, now=now, new_id=new_id, loops=loops,
             learned=self.style_updates.soon,
@@ -192,6 +188,7 @@ class Service:
         """Reads unread messages for at most `seconds`, then closes the file."""
         try:
             await self.compaction.close()
+            await self.titles.close()
             await self.learner.finish(seconds=seconds)
             await self.style_updates.close()
             await self.forgetting.close()

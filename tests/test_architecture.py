@@ -103,7 +103,8 @@ VENDORS = {
     "python_socks": {"channels/proxies.py", "gateway/internet/reach.py"},
     "aiohttp": {
         "channels/http.py", "channels/proxies.py", "channels/discord/rest.py", "channels/telegram/wire.py", "gateway/ops/connections.py", "gateway/ops/http.py", "gateway/api/doors.py", "gateway/api/tools.py",
-        "gateway/page/app_pages.py", "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/sent_files.py", "gateway/page/site.py",
+        "gateway/page/app_pages.py", "gateway/page/chat_pages.py", "gateway/page/command_forms.py",
+        "gateway/page/me_pages.py", "gateway/page/sent_files.py", "gateway/page/site.py", "gateway/page/talk_pages.py",
     },
     "jinja2": {"gateway/page/site.py"},
     "markupsafe": {"gateway/page/plots.py", "gateway/page/markdown.py", "gateway/page/site.py"},

@@ -14,7 +14,7 @@ from memory.chat.summary import SECTIONS as SUMMARY_SECTIONS
 #: Longest task, in characters: it stands in every prompt.
 _TASK = 300
 #: Purposes for which models are called by day; all other calls are made by night jobs.
-_TALK = frozenset({"chat", "extract", "compact", "task"})
+_TALK = frozenset({"chat", "extract", "compact", "task", "title"})
 #: The argument of /agent and /model that leaves the choice to the configuration.
 _BY_RULES = "default"
 

@@ -9,28 +9,30 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import Place, rows
-from channels.web import TYPING, PageItem, Tab, answer_key, said_key
-from gateway.config.loading import FORMS
+from channels.base import Attachment, Place, carrying, rows
+from channels.web import LISTED, TYPING, PageItem, Tab, answer_key, said_key
+from gateway.commands import table
+from gateway.page import talk_pages
 from gateway.page.forms import MOST_FILES
-from gateway.page.memory_pages import page_of
 from gateway.page.sent_files import beside, shown, without_labels
 from gateway.page.site import LISTENS, Refused, Visit
+from gateway.page.talk_pages import thread_in, thread_of
 from gateway.page.visitors import FIRST
-from gateway.reading.attachments import PICTURE_BYTES
-from memory.browse.talks import END, BroughtFile, Conversation, ConversationLine
+from gateway.pipeline.store import where_said, who_said
+from gateway.reading.attachments import PICTURE_BYTES, label
+from memory.browse.talks import END, BroughtFile, ConversationLine
+from memory.store.attachments import QUOTED, Attached
 from memory.text.language import language_of
 
-#: Messages shown of a conversation at once, and conversations in the list.
+#: Messages shown of a conversation at once.
 _LINES: Final = 80
-_LISTED: Final = 50
 #: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
 _ALIVE: Final = 15.0
 _LOOK: Final = 1.0
@@ -38,32 +40,30 @@ _LOOK: Final = 1.0
 _WATCHED: Final = 20
 #: Seconds for which a form without a script waits for its answer.
 _ANSWER: Final = 20.0
-#: Characters of a thread's name.
-_THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The name that the page's script gives to a message.
 _ONCE: Final = re.compile("[a-z0-9]{16,40}")
+#: The messages, and their characters, that a message in a branch brings along of what was said before.
+_EARLIER: Final = 200
+_EARLIER_CHARS: Final = 24_000
 #: The ways to ask for a part of a conversation, each by the id of a message.
 WAYS: Final = ("before", "after", "at")
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    talks, _ = await _listed(visit)
-    return visit.to(f"/chat/{talks[0][0] if talks else FIRST}#end")
+    talks = await talk_pages.listed(visit)
+    newest = max(talks, key=lambda each: each[1].last_at, default=(FIRST, None))[0]
+    return visit.to(f"/chat/{newest}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
     visitor, name = visit.visitor, visit.path["thread"]
-    part = await _part(visit, visitor.place(_thread(name)))
-    page = page_of(visit)
-    talks, more = await _listed(visit, page)
+    part = await _part(visit, visitor.place(thread_of(name)))
     answer = visit.html(
         "chat.html",
         log=_shown(visit, name, part),
         seen=_hash(part.items),
         watched=_WATCHED,
-        talks=talks,
-        page=page,
-        more=more,
+        **await talk_pages.shown(visit, name),
         name=name,
         who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
@@ -99,19 +99,92 @@ async def stop(visit: Visit) -> web.StreamResponse:
     """Ends the answer being made, or only that of the turn whose item the form names. It says nothing by itself."""
     turn = visit.form.get("turn", "").removeprefix("t")
     number = visit.number(turn, "page.no_answer") if turn else None
-    await visit.visitors.stop(visit.visitor.place(_thread(visit.path["thread"])), number)
+    await visit.visitors.stop(visit.visitor.place(thread_of(visit.path["thread"])), number)
     return await _back(visit)
 
 
 async def _say(visit: Visit, **said: Any) -> web.Response:
-    visitor, thread = visit.visitor, _thread(visit.path["thread"])
-    inbound = visitor.inbound(thread=thread, nonce=_nonce(visit), language=visit.texts.language)
-    await visitor.channel.say(replace(inbound, **said))
+    thread = thread_of(visit.path["thread"])
+    await _tell(visit, thread, nonce=_nonce(visit), **said)
     return await _back(visit)
 
 
+async def _tell(visit: Visit, thread: str | None, *, nonce: str, **said: Any) -> None:
+    """Says something in a conversation. In a branch it brings along what was said before, as history has it apart."""
+    visitor = visit.visitor
+    key = visitor.place(thread).session_key
+    before, room = [], _EARLIER_CHARS
+    for line in reversed(await visitor.store.memory.browse.earlier(visitor.context, key, limit=_EARLIER)):
+        room -= len(line.text)
+        if room < 0:
+            break
+        before.append(("user" if line.mine else "assistant", line.text))
+    inbound = visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
+    await visitor.channel.say(replace(inbound, earlier=tuple(reversed(before)), **said))
+
+
+async def edit(visit: Visit) -> web.StreamResponse:
+    line = await _meant(visit, visit.path["key"])
+    text, _ = _parts(line, await visit.visitor.store.memory.browse.files(visit.visitor.context, line))
+    return visit.html("edit.html", name=visit.path["thread"], key=visit.path["key"], text=text)
+
+
+async def branch(visit: Visit) -> web.StreamResponse:
+    """Says a message in other words, or answers it anew, in a branch of the conversation."""
+    visitor, browse = visit.visitor, visit.visitor.store.memory.browse
+    if turn := visit.form.get("turn"):
+        said = await browse.turn_lines(visitor.context, visit.number(turn, "page.no_answer"))
+        lines = [line for line in said if line.mine]
+    else:
+        lines = [await _meant(visit, visit.form.get("key", ""))]
+    if not lines:
+        raise Refused(404, "page.no_answer")
+    brought = [_parts(line, await browse.files(visitor.context, line)) for line in lines]
+    before = "\n".join(text for text, _ in brought)
+    text = visit.form.get("text", before).replace("\r\n", "\n").strip()
+    if table.parse(text) is not None or not (text or brought[0][1]):
+        raise Refused(400, "page.talk.no_command")
+    nonce, anew = _nonce(visit), text == before.strip()
+    thread = f"c{nonce[:16]}"
+    inbound = visitor.inbound(thread=thread, nonce=nonce)
+    opened = await visitor.store.memory.identities.context(where_said(inbound, visitor.served.spec), who_said(inbound))
+    first = lines[0]
+    await visitor.store.memory.requests.run(
+        opened, lambda edits: edits.branch(first.session_id, first.id, reworded=not anew)
+    )
+    files = tuple(file for _, some in brought for file in some)
+    await _tell(visit, thread, nonce=nonce, text=text, attachments=files, told=anew)
+    if visit.is_enhanced:
+        return web.Response(text=f"/chat/{thread}#end")
+    await visit.visitors.answers(visitor, visitor.place(thread), seconds=_ANSWER)
+    return visit.to(f"/chat/{thread}#end")
+
+
+async def _meant(visit: Visit, key: str) -> ConversationLine:
+    """Returns the visitor's message with the key of an item. Raises `Refused` if there is none."""
+    place = visit.visitor.place(thread_of(visit.path["thread"]))
+    said = visit.visitor.store.memory.browse.said_as
+    line = await said(visit.visitor.context, place.session_key, key[1:]) if key.startswith("u") else None
+    if line is None:
+        raise Refused(404, "page.talk.no_message")
+    return line
+
+
+def _parts(line: ConversationLine, beside: Sequence[Attached]) -> tuple[str, list[Attachment]]:
+    """Returns a message's own words, and those of its files that are still there to be sent again."""
+    text, files = line.text, []
+    for piece in reversed([piece for piece in beside if not piece.kind.startswith(QUOTED)]):
+        data = piece.data if piece.state == "picture" else piece.text.encode() if piece.state == "text" else None
+        if data and text.endswith(named := label(piece)):
+            text = text.removesuffix(named).rstrip("\n")
+            is_text = piece.state == "text"
+            name = f"{piece.name}.txt" if is_text and not piece.media_type.startswith("text/") else piece.name
+            files.append(carrying(name, "text/plain" if is_text else piece.media_type, memoryview(data)))
+    return text, files[::-1]
+
+
 async def file(visit: Visit) -> web.StreamResponse:
-    place = visit.visitor.place(_thread(visit.path["thread"]))
+    place = visit.visitor.place(thread_of(visit.path["thread"]))
     data = visit.visitor.channel.file(place, visit.number(visit.path["row"], "page.file_gone"))
     if data is None:
         raise Refused(404, "page.file_gone")
@@ -122,7 +195,7 @@ async def file(visit: Visit) -> web.StreamResponse:
 async def sent(visit: Visit) -> web.StreamResponse:
     """Shows a file that the visitor sent: from history, or until it is there what the channel holds."""
     visitor, ref = visit.visitor, visit.path["message"]
-    place, nth = visitor.place(_thread(visit.path["thread"])), visit.number(visit.path["nth"], "page.files.gone")
+    place, nth = visitor.place(thread_of(visit.path["thread"])), visit.number(visit.path["nth"], "page.files.gone")
     held = visitor.channel.sent(place, ref)[nth : nth + 1]
     answer = shown(held[0].name, held[0].data) if held else None
     if answer is None:
@@ -137,7 +210,7 @@ async def log(visit: Visit) -> web.StreamResponse:
     """Returns the last messages of a conversation, unless a tab has `seen` them, or those before or after one."""
     _check_session(visit)
     thread = visit.path["thread"]
-    part = await _part(visit, visit.visitor.place(_thread(thread)))
+    part = await _part(visit, visit.visitor.place(thread_of(thread)))
     if _hash(part.items) == visit.query.get("seen"):
         return web.Response(status=204)
     return web.json_response(_whole(visit, thread, part))
@@ -150,7 +223,7 @@ async def events(visit: Visit) -> web.StreamResponse:
     if visitor.channel.is_ending:
         raise Refused(503, "page.past.restarting")
     names = list(dict.fromkeys([own, *filter(None, visit.query.get("also", "").split(","))]))[:_WATCHED]
-    threads = {visitor.place(_thread(name)): name for name in names}
+    threads = {visitor.place(thread_of(name)): name for name in names}
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     response = web.StreamResponse(headers=headers)
     await response.prepare(visit.request)
@@ -188,7 +261,9 @@ async def _follow(
             await response.write(b": alive\n\n")
             continue
         place, item = change
-        if await _is_behind(visit, item, shown[place]):
+        if item.key == LISTED:
+            await _send(response, "talks", {})
+        elif await _is_behind(visit, item, shown[place]):
             shown[place] = await _send_log(visit, response, place, threads[place])
         else:
             shown[place].add(item.key)
@@ -229,6 +304,14 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
     return any(line.mine and line.platform_ref and said_key(line.platform_ref) not in shown for line in lines)
 
 
+def _version(line: ConversationLine, versions: Sequence[tuple[str, int]]) -> tuple[int, int, str, str] | None:
+    at = next((n for n, (_, message_id) in enumerate(versions) if message_id == line.id), None)
+    if at is None:
+        return None
+    ways = [f"/chat/{thread_in(key)}#end" for key, _ in versions]
+    return at + 1, len(ways), ways[at - 1] if at else "", ways[at + 1] if at + 1 < len(ways) else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """Messages of a conversation one after the other, and the ids of those where `earlier` and `later` ones follow.
@@ -256,8 +339,9 @@ async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
     if way == "at" and (not up or up[-1].id != number):
         raise Refused(404, "page.past.gone")
     lines = [*up[-size:], *down[:size]]
+    versions = await browse.versions(context, key)
     files = await browse.sent(context, [line.id for line in lines if line.mine])
-    items = [_item(line, files.get(line.id, ())) for line in lines]
+    items = [_item(line, versions, files.get(line.id, ())) for line in lines]
     is_last = way != "before" and len(down) <= size
     since = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
     until = END if is_last or not lines else lines[-1].said_at
@@ -266,7 +350,7 @@ async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
         items=_merged(items, held),
         earlier=(lines[0].id if lines else number + 1) if way == "after" or len(up) > size else None,
         later=None if is_last else (lines[-1].id if lines else number - 1),
-        sought=_item(up[-1]).key if way == "at" else "",
+        sought=_item(up[-1], {}).key if way == "at" else "",
     )
 
 
@@ -280,13 +364,22 @@ def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
     return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _item(line: ConversationLine, files: Sequence[BroughtFile] = ()) -> PageItem:
+def _item(
+    line: ConversationLine, versions: Mapping[int, Sequence[tuple[str, int]]], files: Sequence[BroughtFile] = ()
+) -> PageItem:
     if line.mine:
         key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
     else:
         key = answer_key(line.turn_id) if line.is_last and line.turn_id is not None else f"m{line.id}"
-    text = without_labels(line.text, files)
-    return PageItem(key=key, at=line.said_at, text=text, markdown=not line.mine, mine=line.mine, sent=beside(files))
+    return PageItem(
+        key=key,
+        at=line.said_at,
+        text=without_labels(line.text, files),
+        markdown=not line.mine,
+        mine=line.mine,
+        sent=beside(files),
+        version=_version(line, versions.get(line.id, ())),
+    )
 
 
 def _shown(visit: Visit, thread: str, part: _Part) -> str:
@@ -312,27 +405,6 @@ def _turn(item: PageItem) -> str:
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
-async def _listed(visit: Visit, page: int = 1) -> tuple[list[tuple[str, Conversation]], bool]:
-    """Returns the conversations on a page of the list, by the paths of their threads, and whether more follow."""
-    visitor, skip = visit.visitor, (page - 1) * _LISTED
-    talks = await visitor.store.memory.browse.talks(
-        visitor.context, platform=visitor.channel.platform, limit=_LISTED + 1, skip=skip
-    )
-    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks[:_LISTED]]
-    shown = [
-        (place.thread or FIRST, one)
-        for place, one in places
-        if place == visitor.place(place.thread) and place.thread != FORMS
-    ]
-    return shown, len(talks) > _LISTED
-
-
-def _thread(name: str) -> str | None:
-    if not set(name) <= _THREAD or name == FORMS or len(name) > 40:
-        raise Refused(404, "page.nothing_here")
-    return None if name == FIRST else name
-
-
 def _nonce(visit: Visit) -> str:
     """Returns the id of a form's message.
 
@@ -347,7 +419,7 @@ async def _back(visit: Visit) -> web.Response:
     """Returns to the conversation. Without a script it waits for the answer, which nothing else would show."""
     if visit.is_enhanced:
         return web.Response(status=204)
-    await visit.visitors.answers(visit.visitor, visit.visitor.place(_thread(visit.path["thread"])), seconds=_ANSWER)
+    await visit.visitors.answers(visit.visitor, visit.visitor.place(thread_of(visit.path["thread"])), seconds=_ANSWER)
     return visit.to(f"/chat/{visit.path['thread']}#end")
 
 
@@ -357,5 +429,5 @@ async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) 
 
 def _hash(items: list[PageItem]) -> str:
     """Returns a short hash of the shown items, by which a tab and the server know that they show the same."""
-    shown = [(item.key, item.text, item.growing, [one.data for one in item.buttons]) for item in items]
+    shown = [(item.key, item.text, item.growing, item.version, [one.data for one in item.buttons]) for item in items]
     return hashlib.sha256(repr(shown).encode("utf-8", "replace")).hexdigest()[:16]

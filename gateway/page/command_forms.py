@@ -17,6 +17,7 @@ from aiohttp import web
 from channels.web import PageItem
 from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
+from gateway.page.talk_pages import thread_of
 from memory.errors import NotFound
 
 #: The permissions that a key may be made with.
@@ -114,7 +115,14 @@ COMMAND_FORMS: Final = (
 
 async def press(visit: Visit) -> web.StreamResponse:
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    return receipt(visit, await _said(visit, **pressed), back=safe(visit.form.get("back", "")))
+    back = safe(visit.form.get("back", ""))
+    return receipt(visit, await _said(visit, talk_of(back), **pressed), back=back)
+
+
+async def delete(visit: Visit) -> web.StreamResponse:
+    """Asks whether all that was said in a conversation is to be forgotten, as /forget does there."""
+    items = await _said(visit, thread_of(visit.path["thread"]), text="/forget here")
+    return receipt(visit, items, back=f"/chat/{visit.path['thread']}")
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
@@ -127,10 +135,15 @@ def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResp
     return visit.to(f"/receipt?back={back}")
 
 
-async def _said(visit: Visit, **said: Any) -> list[PageItem]:
+async def _said(visit: Visit, thread: str | None = FORMS, **said: Any) -> list[PageItem]:
     nonce = visit.form["nonce"].partition(".")[0]
-    inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
+    inbound = visit.visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
     return await visit.visitors.answered(visit.visitor, replace(inbound, **said))
+
+
+def talk_of(back: str) -> str | None:
+    """Returns the thread of the conversation that a form leads back to, else that of the forms."""
+    return thread_of(back.removeprefix("/chat/")) if back.startswith("/chat/") else FORMS
 
 
 async def _newest(visit: Visit) -> str | None:

@@ -17,7 +17,7 @@ from channels.web import PageItem
 from gateway.actions.memory import FORGET
 from gateway.commands import forget, people, privacy, reminders
 from gateway.config.loading import FORMS
-from gateway.page.command_forms import receipt, safe
+from gateway.page.command_forms import receipt, safe, talk_of
 from gateway.page.memory_pages import ShownMemory, told
 from gateway.page.site import Refused, Response, Visit
 from gateway.pipeline.questions import answering, label, pressed
@@ -115,8 +115,10 @@ async def answer(visit: Visit) -> Response:
         return visit.html("questions.html", 400, shown=await _rows(visit), wrong=wrong)
     answered = replace(said, pressed=answering(asked.question, choice))
     here = answered.channel == visit.visitor.channel.id
-    if here and answered.thread == FORMS:
-        return receipt(visit, await visit.visitors.answered(visit.visitor, answered), back=safe(back))
+    if here and answered.thread in (FORMS, talk_of(safe(back))):
+        items = await visit.visitors.answered(visit.visitor, answered)
+        visit.visitor.channel.relist(answered.place)
+        return receipt(visit, items, back=safe(back))
     if not await visit.visitors.press(answered):
         raise Refused(403, "page.questions.over")
     if here:

@@ -18,6 +18,7 @@ from gateway.page import (
     question_pages,
     reminder_pages,
     search_page,
+    talk_pages,
     world_pages,
 )
 from gateway.page.command_forms import COMMAND_FORMS
@@ -46,6 +47,14 @@ ROUTES: Final = (
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
+    Route(method="GET", pattern="/chat/{thread}/edit/{key}", handler=chat_pages.edit),
+    Route(method="POST", pattern="/chat/{thread}/branch", handler=chat_pages.branch),
+    Route(method="GET", pattern="/chat/{thread}/talks", handler=talk_pages.talks),
+    Route(method="GET", pattern="/chat/{thread}/export/{form}", handler=talk_pages.export),
+    Route(method="POST", pattern="/chat/{thread}/name", handler=talk_pages.name),
+    Route(method="POST", pattern="/chat/{thread}/pin", handler=talk_pages.pin),
+    Route(method="POST", pattern="/chat/{thread}/delete", handler=command_forms.delete),
+    Route(method="GET", pattern="/commands", handler=talk_pages.commands),
     Route(method="GET", pattern="/search", handler=search_page.search),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),

@@ -22,7 +22,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from channels.base import Channel, Inbound, Place
-from channels.web import PageItem, WebChannel
+from channels.web import PageItem, WebChannel, said_key
 from gateway.config.loading import FORMS, WEB_PREFIX, Config
 from gateway.pipeline.course import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
@@ -225,8 +225,11 @@ class Visitors:
         return True
 
     async def answered(self, visitor: Visitor, inbound: Inbound) -> list[PageItem]:
-        """Says something in the thread of forms; returns the answer, none to a form sent before. Raises `NotTaken`."""
-        place = visitor.place(FORMS)
+        """Says something that no conversation is to show; returns the answer, none to a form sent before.
+
+        Raises `NotTaken`.
+        """
+        place = inbound.place
         async with self._forms.setdefault(place, asyncio.Lock()):
             with visitor.channel.tab(place) as tab:
                 visitor.store.delivery.wake(place.session_key)
@@ -234,7 +237,8 @@ class Visitors:
                 await self._router.settled(place)
                 held = {item.key: item for item in visitor.channel.held(place)}
                 answers = [item for item in tab.taken() if not (item.mine or item.growing)]
-            visitor.channel.drop(place)
+            said = said_key(inbound.message_id)
+            visitor.channel.drop(place, None if inbound.thread == FORMS else {said, *(item.key for item in answers)})
         # A tab has the names of files alone.
         return [held.get(item.key, item) for item in answers]
 

@@ -116,6 +116,9 @@ class TurnRunner:
         outcome = replace(outcome, reply_to=course.reply_to, pictures=self._limits.pictures)
         after = await self.tally.timed("commit", self._finish(course, outcome))
         self._compact(course, after)
+        if outcome.error is None and channel is not None and channel.capabilities.lists:
+            place = course.heard[0].inbound.place
+            self._memory.titles.soon(course.turn.context, named=lambda: channel.relist(place))
 
     async def _opened(
         self,

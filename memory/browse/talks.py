@@ -11,28 +11,36 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memory.scope import Scope
-from memory.store import postings
+from memory.store import attachments, postings
 from memory.store.attachments import IS_QUOTED, Attached
 from memory.store.database import Parameter, Reader, Row, walled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A conversation: its session's key and the words it began with. `last_at` is in milliseconds UTC."""
+    """A conversation: the key of its branch used last, its title, "" if it has none, and the words it began with.
+
+    `last_at` is in milliseconds UTC; `here` marks the one that is asked from.
+    """
 
     session_key: str
+    title: str
+    pinned: bool
     opening: str
     last_at: int
+    here: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationLine:
     """A line of a conversation, said by the person (`mine`) or by the bot. `turn_id` is None if it has no turn.
 
-    `is_last` is True for the last line of its turn that the bot said.
+    `session_id` is not that of the conversation for what was said before it branched. `is_last` is True for the
+    last line of its turn that the bot said.
     """
 
     id: int
+    session_id: int
     turn_id: int | None
     mine: bool
     text: str
@@ -78,10 +86,18 @@ _THEIRS = (
 )
 
 _LINE = (
-    "m.id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref, m.role = 'assistant' and not exists (select 1 from"
-    " messages l where l.turn_id = m.turn_id and l.id > m.id and l.role = 'assistant' and l.nth is not null"
-    " and l.erased_at is null) as is_last"
+    "m.id, m.session_id, m.turn_id, m.role, m.text, m.said_at, m.platform_ref, m.role = 'assistant' and not exists"
+    " (select 1 from messages l where l.turn_id = m.turn_id and l.id > m.id and l.role = 'assistant'"
+    " and l.nth is not null and l.erased_at is null) as is_last"
 )
+#: A session and those that it continues as a branch, each with the message from which on it is not continued.
+_PATH = (
+    "with recursive path(session_id, upto) as (select id, cast(9223372036854775807 as bigint) from sessions"
+    " where key = ? union all select s.branch_of, s.branch_at from path p join sessions s on s.id = p.session_id"
+    " where s.branch_of is not null)"
+)
+#: The most branches of a conversation that are shown.
+_BRANCHES = 200
 #: The condition for messages that people saw and that were not erased.
 _SEEN = "m.role in ('user', 'assistant') and m.nth is not null and m.erased_at is null"
 #: Greater than any id and any time.
@@ -89,32 +105,80 @@ END: Final = 2**62
 
 
 @walled
-def talks(reader: Reader, scope: Scope, *, platform: str, limit: int, skip: int = 0) -> list[Conversation]:
+def talks(reader: Reader, scope: Scope, *, platform: str, here: str = "", limit: int) -> list[Conversation]:
+    """Returns conversations on a platform, pinned ones first, and of each kind those used last.
+
+    The one that the session with the key `here` belongs to is marked.
+    """
     within, opened = scope.owned("m"), scope.owned("f")
     rows = reader.all(
-        "select s.key as session_key, max(m.said_at) as last_at, coalesce((select text from messages f"
-        " where f.session_id = s.id and f.role = 'user' and f.nth is not null and f.erased_at is null"
-        f" and {opened.sql} order by f.id limit 1), '') as opening"
-        " from sessions s join chats c on c.id = s.chat_id join messages m on m.session_id = s.id"
+        "with used as (select coalesce(s.talk_id, s.id) as talk_id, s.key, max(m.said_at) as last_at,"
+        " max(m.id) as last_id from sessions s join chats c on c.id = s.chat_id join messages m on m.session_id = s.id"
         f" where s.id in {_THEIRS} and c.platform = ? and m.nth is not null and m.erased_at is null and {within.sql}"
-        " group by s.id order by last_at desc, s.id desc limit ? offset ?",
-        (*opened.parameters, scope.speakers, scope.agent_id, platform, *within.parameters, limit, skip),
+        " group by s.id, s.talk_id, s.key)"
+        " select (select n.key from used n where n.talk_id = t.id order by n.last_id desc limit 1) as session_key,"
+        " coalesce(t.title, '') as title, t.pinned_at is not null as pinned, u.last_at,"
+        " t.id = (select coalesce(h.talk_id, h.id) from sessions h where h.key = ?) as here, coalesce((select text from"
+        " messages f where f.session_id = t.id and f.role = 'user' and f.nth is not null and f.erased_at is null"
+        f" and {opened.sql} order by f.id limit 1), '') as opening"
+        " from (select talk_id, max(last_at) as last_at from used group by talk_id) u"
+        " join sessions t on t.id = u.talk_id"
+        " order by t.pinned_at is null, u.last_at desc limit ?",
+        (scope.speakers, scope.agent_id, platform, *within.parameters, here, *opened.parameters, limit),
     )
-    return [Conversation(**dict(row)) for row in rows]
+    return [Conversation(**{**dict(row), "pinned": bool(row["pinned"]), "here": bool(row["here"])}) for row in rows]
 
 
-@walled
 def lines(
     reader: Reader, scope: Scope, session_key: str, *, limit: int, before: int = END, after: int | None = None
 ) -> list[ConversationLine]:
-    """Returns the last lines of a conversation with ids below `before`, or the first ones above `after`, in order."""
+    """Returns the last lines of a conversation with ids below `before`, or the first ones above `after`, in order.
+
+    They include those that it continues as a branch.
+    """
+    return _along(reader, scope, session_key, limit=limit, before=before, after=after)
+
+
+def earlier(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
+    """Returns the last messages that a conversation continues as a branch; none if it is none."""
+    return _along(reader, scope, session_key, "p.upto < 9223372036854775807", limit=limit)
+
+
+def said_as(reader: Reader, scope: Scope, session_key: str, platform_ref: str) -> ConversationLine | None:
+    """Returns the person's message with this id in a conversation; None if there is none."""
+    return next(
+        iter(_along(reader, scope, session_key, "m.role = 'user' and m.platform_ref = ?", platform_ref, limit=1)), None
+    )
+
+
+def files(reader: Reader, scope: Scope, line: ConversationLine) -> tuple[Attached, ...]:
+    """Returns what came with a message that the scope's people have said."""
+    is_theirs = session_of_turn(reader, scope, line.turn_id or 0) == line.session_id
+    return attachments.of_messages(reader, [line.id]).get(line.id, ()) if is_theirs else ()
+
+
+@walled
+def _along(
+    reader: Reader,
+    scope: Scope,
+    session_key: str,
+    only: str = "1 = 1",
+    *given: str,
+    limit: int,
+    before: int = END,
+    after: int | None = None,
+) -> list[ConversationLine]:
     within = scope.owned("m")
     side, order = ("<", "desc") if after is None else (">", "asc")
     rows = reader.all(
-        f"select {_LINE} from messages m join sessions k on k.id = m.session_id where k.key = ? and k.id in {_THEIRS}"
-        f" and m.id {side} ? and {_SEEN} and {within.sql} order by m.id {order} limit ?",
-        (session_key, scope.speakers, scope.agent_id, before if after is None else after, *within.parameters, limit),
-    )
+        f"{_PATH} select {_LINE} from path p join messages m on m.session_id = p.session_id and m.id < p.upto"
+        f" where {only} and m.session_id in {_THEIRS} and m.id {side} ? and {_SEEN} and {within.sql}"
+        f" order by m.id {order} limit ?",
+        (
+            session_key, *given, scope.speakers, scope.agent_id, before if after is None else after,
+            *within.parameters, limit,
+        ),
+    )  # fmt: skip
     return [_line(row) for row in (reversed(rows) if after is None else rows)]
 
 
@@ -157,6 +221,30 @@ def keys_of(reader: Reader, scope: Scope, message_ids: Collection[int]) -> dict[
         (list(message_ids), scope.speakers, scope.agent_id, *within.parameters),
     )
     return {row["id"]: row["key"] for row in rows}
+
+
+@walled
+def versions(reader: Reader, scope: Scope, session_key: str) -> dict[int, list[tuple[str, int]]]:
+    """Returns the versions of the messages where a conversation branches, by the id of each of them.
+
+    Each is the key of its session and its id, oldest first.
+    """
+    within, first = scope.owned("m"), scope.owned("f")
+    rows = reader.all(
+        "select b.branch_of, b.branch_at, o.key as of_key, m.id as stays, b.key, (select min(f.id) from messages f"
+        f" where f.session_id = b.id and f.role = 'user' and f.erased_at is null and {first.sql}) as began"
+        " from sessions s join sessions b on b.talk_id = coalesce(s.talk_id, s.id)"
+        " join sessions o on o.id = b.branch_of"
+        f" left join messages m on m.id = b.branch_at and m.erased_at is null and {within.sql}"
+        f" where s.key = ? and s.id in {_THEIRS} order by b.id limit ?",
+        (*first.parameters, *within.parameters, session_key, scope.speakers, scope.agent_id, _BRANCHES),
+    )
+    forks: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    for row in rows:
+        own = [] if row["stays"] is None else [(row["of_key"], row["stays"])]
+        fork = forks.setdefault((row["branch_of"], row["branch_at"]), own)
+        fork += [] if row["began"] is None else [(row["key"], row["began"])]
+    return {message_id: fork for fork in forks.values() if len(fork) > 1 for _, message_id in fork}
 
 
 @walled

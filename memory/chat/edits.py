@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from memory import keys
 from memory.browse.why import Shown, shown
-from memory.chat import doubts, retry
+from memory.chat import doubts, retry, titles
 from memory.chat.doubts import FactDoubt
 from memory.chat.identities import Identities, Where, Who
 from memory.chat.retry import UndoneTurn
@@ -276,6 +276,44 @@ class Edits:
         self._after_change(*taught, *told)
         extractions.reread(self._tx, session.id, said.id, "edited", now=self._now)
         return True
+
+    def branch(self, of: int, at: int, *, reworded: bool) -> None:
+        """Makes this session, which is still empty, continue the session `of` from before this person's message `at`.
+
+        A message that is said in other words teaches nothing any more: what was learned from it alone ends. Raises
+        `NotFound` if the person said no such message there.
+        """
+        session, scope = self._context.session, self._context.scope
+        said = [one for one in history.between(self._tx, of, at, at) if one.author_id in scope.speakers]
+        if not said or not session.private or chats.session_by_id(self._tx, of).chat_id != session.chat_id:
+            raise NotFound(f"No message s_{at} here.")
+        chats.branch(self._tx, session.id, of=of, at=at)
+        if not reworded:
+            return
+        # Memories that the person has confirmed since are kept on their word.
+        taught = [row for row in lineage.resting_on(self._tx, [at]) if not (row.confirmed or row.pinned)]
+        erase.unlearn_replies(self._tx, taught, sources=[at])
+        history.unlearn(self._tx, [at])
+        what = erase.gone([], taught, what="edited", others=[at])
+        word_columns.record(self._tx, None, what, "{}", now=self._now)
+        memories.retract(self._tx, [memory.id for memory in taught])
+        told = memories.untell(self._tx, [at])
+        keep.settle(self._tx, scope, [*taught, *told], now=self._now, new_id=self._new_id)
+        self._after_change(*taught, *told)
+
+    def name_talk(self, title: str) -> None:
+        """Gives the conversation that this session belongs to a title; without a text, one is found for it again."""
+        given = titles.fit(title)
+        chats.put(self._tx, self._talk, title=given or None, title_found=0 if given else None)
+        word_columns.note_reworded(self._tx, now=self._now)
+
+    def pin_talk(self, *, pinned: bool) -> None:
+        chats.put(self._tx, self._talk, pinned_at=self._now if pinned else None)
+
+    @property
+    def _talk(self) -> int:
+        (first, *_) = sorted(chats.family(self._tx, self._context.session.id))
+        return first
 
     def may_forget(self, short_id: str) -> Memory:
         memory = memories.by_short_id(self._tx, self._context.scope, short_id)

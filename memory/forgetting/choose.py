@@ -231,9 +231,11 @@ def chosen(reader: Reader, asker: Asker, selection: Selection) -> Chosen:
             said = frozenset(filter_rows.within_reach(reader, _reach(reader, asker), said=(first, last)))
             reminders = [reminder for reminder in reminders if first <= reminder.created_at < last]
         case "here":
-            said = frozenset(forgettable.messages_here(reader, asker.session.id, _reach(reader, asker)))
+            here = chats.family(reader, asker.session.id)
+            said = frozenset(forgettable.messages_here(reader, here, _reach(reader, asker)))
             found = lineage.taught_by(reader, asker.scope, said)
-            reminders = _governed_reminders(asker, reminding.of_session(reader, asker.session.id))
+            asked_here = [one for session_id in here for one in reminding.of_session(reader, session_id)]
+            reminders = _governed_reminders(asker, asked_here)
         case "all" | "me":
             return _everything(reader, asker, selection.what, reminders)
     may = may_erase(reader, asker)
@@ -288,7 +290,8 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     """Returns the person's own message with all memories from it, or the memories that the bot's answer contains."""
     said = [
         message
-        for message in history.said_here(reader, asker.session.id, [platform_ref])
+        for session_id in chats.family(reader, asker.session.id)
+        for message in history.said_here(reader, session_id, [platform_ref])
         if message.author_id in asker.selves and message.text
     ]
     if said:

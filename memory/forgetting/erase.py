@@ -91,7 +91,7 @@ def carry_out(
             quotes = Quotes(plan.telling_texts(tx, [*going.memories, *going.derived], []))
         _clear_mail(tx, asker, going, sessions, quotes, now=now)
         summed_up = _that_tell(chats.summaries(tx, sessions), quotes, going)
-        chats.drop_summaries(tx, blanked, sessions=summed_up)
+        chats.drop_summaries(tx, blanked, sessions=[*summed_up, *_whole_sessions(tx, asker, going)])
         quoting = _that_tell(attachments.quotes(tx, sessions), quotes, going)
         attachments.drop_rows(tx, [*quoting, *going.quote_ids])
         running, files = running_turns(tx, blanked), attachments.count(tx, blanked)
@@ -148,16 +148,18 @@ def gone(
     *,
     what: Literal["memories", "edited"] = "memories",
     traffic: Sequence[int] = (),
+    others: Sequence[int] = (),
 ) -> str:
     """Returns, as JSON of ids, the messages whose words went on a platform and the memories that went with them.
 
     With `what` = "edited", other words have replaced them and may teach the same again. `traffic` are running turns
-    whose steps are to go when they end.
+    whose steps are to go when they end; nothing is learned from `others` any more, whose words stay.
     """
     return json.dumps(
         {
             "what": what, "how": "words", "memories": [memory.id for memory in taught],
-            "messages": list(message_ids), "others": [], "running": [], "traffic": list(traffic), "identities": [],
+            "messages": list(message_ids), "others": list(others), "running": [], "traffic": list(traffic),
+            "identities": [],
         }
     )  # fmt: skip
 
@@ -247,7 +249,7 @@ def _clear_mail(
 
 def _whole_sessions(reader: Reader, asker: Asker, going: Plan) -> list[int]:
     if going.what == "here":
-        return [asker.session.id] if asker.scope.private or asker.may_all else []
+        return chats.family(reader, asker.session.id) if asker.scope.private or asker.may_all else []
     if going.what == "all" and not asker.scope.private:
         return chats.sessions_of_chat(reader, asker.session.chat_id) if asker.may_all else []
     if going.what in ("all", "me"):
@@ -259,7 +261,7 @@ def _partly(reader: Reader, asker: Asker, going: Plan) -> list[int]:
     """Returns the sessions that lose all messages of the person."""
     match going.what:
         case "here":
-            return [asker.session.id]
+            return chats.family(reader, asker.session.id)
         case "all":
             return chats.sessions_of_chat(reader, asker.session.chat_id)
         case "me":

@@ -32,12 +32,12 @@ def messages_of(
     )
 
 
-def messages_here(reader: Reader, session_id: int, reach: Reach) -> list[int]:
+def messages_here(reader: Reader, session_ids: Sequence[int], reach: Reach) -> list[int]:
     return reader.ids(
-        "select id from messages m where m.session_id = ?1 and m.erased_at is null and"
+        "select id from messages m where m.session_id in (select value from json_each(?1)) and m.erased_at is null and"
         " (m.owner_id in (select value from json_each(?2))"
         " or m.role = 'user' and m.author_id in (select value from json_each(?3)))",
-        (session_id, reach.owners, reach.authors),
+        (session_ids, reach.owners, reach.authors),
     )
 
 

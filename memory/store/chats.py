@@ -462,17 +462,26 @@ def all_sessions(reader: Reader) -> list[int]:
 
 def summaries(reader: Reader, session_ids: Sequence[int]) -> list[Row]:
     return reader.all(
-        "select id, coalesce(summary, '') || ' ' || coalesce(active_task, '') as text from sessions"
+        "select id, coalesce(summary, '') || ' ' || coalesce(active_task, '') || ' ' || coalesce(title, '') as text"
+        " from sessions"
         f" where {_HOLDING} and id in (select value from json_each(?))",
         (session_ids,),
     )
 
 
 def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: Collection[int] = ()) -> None:
-    """Drops summaries and tasks of the messages' sessions and of `sessions`: they were made from words that go.
+    """Drops summaries, tasks and titles of the messages' sessions and of `sessions`: they were made from words that go.
+
+    A title that a person gave goes with `sessions`, or when no words are left there.
 
     The messages that a summary covered are in the window again, without those words, so that they are summed up anew.
     """
+    tx.run(
+        f"update sessions set {_UNNAMED} where title is not null and (id in (select value from json_each(?2)) or"
+        " id in (select session_id from messages where id in (select value from json_each(?1))) and (title_found = 1 or"
+        " not exists (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null)))",
+        (message_ids, sessions),
+    )
     tx.run(
         f"update sessions set {_UNSUMMED} where {_HOLDING}"
         " and (id in (select session_id from messages where id in (select value from json_each(?1)))"
@@ -543,6 +552,45 @@ def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
     )
 
 
+def drop_titles(tx: Transaction, message_ids: Collection[int]) -> None:
+    """Drops titles that were found in conversations with any of these messages of people: they may tell of them."""
+    tx.run(
+        f"update sessions set {_UNNAMED} where title_found = 1 and id in (select coalesce(s.talk_id, s.id) from"
+        " messages m join sessions s on s.id = m.session_id where m.role = 'user' and m.id in (select value from"
+        " json_each(?)))",
+        (message_ids,),
+    )
+
+
+def family(reader: Reader, session_id: int) -> list[int]:
+    """Returns the sessions of the conversation that a session belongs to: the one it began in, and its branches."""
+    return reader.ids(
+        "select f.id from sessions s join sessions f on coalesce(s.talk_id, s.id) in (f.id, f.talk_id) where s.id = ?",
+        (session_id,),
+    )
+
+
+def is_titled(reader: Reader, session_id: int) -> bool:
+    return reader.has("select 1 from sessions where id = ? and title_found is not null", (session_id,))
+
+
+def branch(tx: Transaction, session_id: int, *, of: int, at: int) -> None:
+    """Makes an empty session continue another one, from before the message `at` there.
+
+    If that message is the first of a branch itself, this becomes one more branch beside it.
+    """
+    tx.run(
+        "update sessions set branch_of = f.branch_of, branch_at = f.branch_at, talk_id = f.talk_id from"
+        " (select case when s.branch_of is null or earlier.id is not null then s.id else s.branch_of end as branch_of,"
+        " case when s.branch_of is null or earlier.id is not null then ?2 else s.branch_at end as branch_at,"
+        " coalesce(s.talk_id, s.id) as talk_id from sessions s left join messages earlier on earlier.id ="
+        " (select min(id) from messages where session_id = ?1 and id < ?2 and role = 'user') where s.id = ?1) f"
+        " where sessions.id = ?3 and sessions.branch_of is null"
+        " and not exists (select 1 from messages m where m.session_id = ?3)",
+        (of, at, session_id),
+    )
+
+
 def untitle(tx: Transaction, chat_id: int) -> bool:
     return bool(tx.ids(f"update chats set {_UNTITLED} where id = ? and title <> '' returning id", (chat_id,)))
 
@@ -579,7 +627,11 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
 
 _EMPTY, _HOLDING = word_columns.emptied("sessions"), word_columns.holding("sessions")
 #: The assignments that drop a summary and take the messages that it covered back into the window.
-_UNSUMMED = f"{_EMPTY}, window_after = coalesce(summary_after, window_after), summary_after = null, task_found = 0"
+_UNSUMMED = (
+    f"{word_columns.emptied('sessions', besides=('title',))}, window_after = coalesce(summary_after, window_after),"
+    " summary_after = null, task_found = 0"
+)
+_UNNAMED: Final = "title = null, title_found = null"
 
 _UNTITLED = word_columns.emptied("chats")
 

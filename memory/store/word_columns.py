@@ -24,7 +24,7 @@ from memory.store.database import Reader, Row, Transaction
 WORDS: Final[dict[str, tuple[str, ...]]] = {
     "identities": ("name",),
     "chats": ("title",),
-    "sessions": ("summary", "active_task"),
+    "sessions": ("summary", "active_task", "title"),
     "messages": ("author_name", "text", "tool_calls"),
     "steps": ("completion",),
     "effects": ("result",),
@@ -45,8 +45,8 @@ BYTES: Final[dict[str, tuple[str, ...]]] = {"attachments": ("data",), "outbox": 
 #: The columns among them that are null when they are empty. All others are then ''.
 NULLABLE: Final = frozenset(
     {
-        ("sessions", "summary"), ("sessions", "active_task"), ("messages", "tool_calls"), ("effects", "result"),
-        ("attachments", "data"), ("outbox", "file"),
+        ("sessions", "summary"), ("sessions", "active_task"), ("sessions", "title"), ("messages", "tool_calls"),
+        ("effects", "result"), ("attachments", "data"), ("outbox", "file"),
     }
 )  # fmt: skip
 

@@ -8,10 +8,11 @@ their own words go out.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from memory.browse.talks import ConversationLine
 from memory.reminders import reminding
 from memory.reminders.reminding import Reminder
 from memory.scope import Scope
@@ -61,6 +62,28 @@ def export(reader: Reader, scope: Scope, *, shared: bool, transcript: bool, now:
         data=remora.write(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
         page=remora.page(of=of, exported_at=now, memories=memories, messages=said, reminders=due),
         memories=sum(memory["kind"] not in ("profile", "directive") for memory in memories),
+        messages=len(said),
+    )
+
+
+def talk(reader: Reader, scope: Scope, lines: Sequence[ConversationLine], *, now: int) -> Exported:
+    """Returns the messages of one conversation, without memories."""
+    of = _of(reader, scope, shared=False)
+    name = str(of.get("name") or "person")
+    said: list[Fields] = [
+        {
+            "n": n, "time": remora.iso(line.said_at), "role": "user" if line.mine else "assistant",
+            "author": remora.person(remora.OWNER) if line.mine else None, "name": name if line.mine else "",
+            "text": line.text, "thread": None, "recall": True,
+        }
+        for n, line in enumerate(lines, 1)
+    ]  # fmt: skip
+    agent = scopes.agent_name(reader, scope.agent_id) or ""
+    page = [f"**{name if line.mine else agent}**, {remora.iso(line.said_at)[:16]}\n\n{line.text}" for line in lines]
+    return Exported(
+        data=remora.write(of=of, exported_at=now, memories=[], messages=said),
+        page="\n\n---\n\n".join(page) + "\n",
+        memories=0,
         messages=len(said),
     )
 

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import structlog
 
+from memory.browse import talks
 from memory.context import Context, anew, confined, in_read, reads
 from memory.errors import NotFound
 from memory.forgetting import erase
@@ -43,6 +44,8 @@ _ITEMS: Final = 25
 #: Rows taken out in one transaction.
 _OUT: Final = 100
 
+#: The most messages of an exported conversation.
+_WHOLE: Final = 20_000
 #: The folder of exports beside the database, and the characters of a page that name its owner.
 EXPORTS: Final = "exports"
 _HEAD: Final = 2_000
@@ -108,6 +111,13 @@ class Transfer:
     def export(self, reader: Reader, context: Context, *, transcript: bool) -> Exported:
         scope = confined(reader, context).scope
         return export.export(reader, scope, shared=False, transcript=transcript, now=self._now())
+
+    @in_read
+    def talk(self, reader: Reader, context: Context, session_key: str) -> Exported:
+        """Returns one conversation, with what it continues as a branch."""
+        scope = confined(reader, context).scope
+        said = talks.lines(reader, scope, session_key, limit=_WHOLE)
+        return export.talk(reader, scope, said, now=self._now())
 
     async def export_of(self, owner: Owner, *, transcript: bool) -> Exported:
         """Exports everything that an owner, given by name, can see; for the operator. Raises `NotFound`."""

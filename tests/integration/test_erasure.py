@@ -88,8 +88,8 @@ async def test_a_column_is_emptied_as_its_table_allows(memory: Service) -> None:
 
 def test_what_is_emptied_follows_from_the_list() -> None:
     """A column added to it is emptied wherever its table is."""
-    assert word_columns.emptied("sessions") == "summary = null, active_task = null"
+    assert word_columns.emptied("sessions") == "summary = null, active_task = null, title = null"
     assert word_columns.emptied("messages", besides=("author_name",)) == "text = '', tool_calls = null"
     assert word_columns.emptied("outbox").endswith("file_name = '', file = null")
     assert word_columns.holding("chats") == "(title <> '')"
-    assert word_columns.holding("sessions") == "(summary is not null or active_task is not null)"
+    assert word_columns.holding("sessions") == "(summary is not null or active_task is not null or title is not null)"

@@ -132,11 +132,11 @@ async def test_what_is_said_is_answered_in_every_tab_of_the_person_and_nowhere_e
         await bea.say("hello there", headers={"X-Remora": "1"})
         async with limit():
             async for _, data in other:
-                assert "Rex" not in data["html"]
-                if "Why this answer" in data["html"]:
+                assert "Rex" not in str(data)
+                if "Why this answer" in str(data):
                     break
     shown = await ada.text("/chat/main")
-    assert shown.count("My dog is called Rex") == 2, "in the talk and in the list"
+    assert shown.count("My dog is called Rex") == 3, "in the talk, above it and in the list"
     assert "Rex" not in await bea.text("/chat/main") and "Rex" not in await bea.text("/memory")
     turn = (await ada.get("/chat/main")).text.partition('href="/why/')[2].partition('"')[0]
     assert "My dog is called Rex" in await ada.text(f"/why/{turn}")
@@ -160,7 +160,7 @@ async def test_a_message_that_is_sent_twice_is_one(page: Page) -> None:
     nonce = await ada.nonce()
     for _ in range(3):
         await ada.post("/chat/main/say", text="I like rowing", nonce=nonce)
-    assert (await ada.text("/chat/main")).count("I like rowing") == 2, "in the talk and in the list"
+    assert (await ada.text("/chat/main")).count("I like rowing") == 3, "in the talk, above it and in the list"
     await ada.post("/memory", value="I like chess", nonce=nonce)
     assert "already done" in await ada.told("/memory", at="/memory", value="I like chess", nonce=nonce)
 
@@ -713,7 +713,7 @@ async def test_what_was_said_is_forgotten_beside_its_answer(page: Page) -> None:
     for text in ("My boat is called Nix", "I live in Bern", "Where do I live?"):
         await ada.say(text)
     html = (await ada.get("/chat/main")).text
-    turns = re.findall(r'name="turn" value="(\d+)"', html)
+    turns = list(dict.fromkeys(re.findall(r'name="turn" value="(\d+)"', html)))
     assert len(turns) == 3
     await ada.post("/chat/main/forget", turn=turns[0])
     ada.receipt = (await ada.get("/chat/main")).text

@@ -399,7 +399,9 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
             connection.execute(f"drop table {table}".encode())
         connection.execute(b"drop index extractions_parked")
         connection.execute(b"drop index messages_replies")
-        connection.execute(b"alter table sessions drop column muted_at")
+        connection.execute(b"drop index sessions_talk")
+        for column in ("muted_at", "title", "title_found", "pinned_at", "talk_id", "branch_of", "branch_at"):
+            connection.execute(f"alter table sessions drop column {column}".encode())
         connection.execute(b"alter table web_sessions drop column before_at")
         connection.execute(b"alter table turns drop column portions")
         connection.execute(b"alter table recalls drop column tokens")

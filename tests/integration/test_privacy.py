@@ -344,8 +344,11 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             "questions_purpose",
             "extractions_parked",
             "messages_replies",
+            "sessions_talk",
         ):
             connection.execute(f"drop index {index}")
+        for column in ("title", "title_found", "pinned_at", "talk_id", "branch_of", "branch_at"):
+            connection.execute(f"alter table sessions drop column {column}")
         connection.execute("drop index memories_uncompared")
         connection.execute("alter table memories drop column compared_at")
         for column in ("follow_ups", "followed_up_on"):

@@ -37,6 +37,7 @@ NOT_READING = {
     **dict.fromkeys(
         ("Access.allow", "Access.block", "Access.keep", "Access.move_group", "Access.open_pairing", "ApiKeys.make",
          "Backups.begin", "Compaction.close", "Compaction.settled", "Compaction.soon", "Edits.ask",
+         "Edits.branch", "Edits.name_talk", "Edits.pin_talk", "Titles.close", "Titles.settled", "Titles.soon",
          "Edits.ask_again", "Edits.choose_agent", "Edits.choose_model", "Edits.learn_manner", "Edits.leave_manner",
          "Edits.set_language", "Edits.set_learning", "Edits.set_manner", "Edits.set_task", "Edits.set_timezone",
          "Edits.settle", "Edits.start_window", "Forgetting.begin", "Forgetting.close", "Jobs.begin", "Learner.heard",

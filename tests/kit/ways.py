@@ -17,6 +17,7 @@ import pytest
 
 from memory.browse.browse import TIERS
 from memory.chat.edits import Edits
+from memory.context import Context
 from memory.errors import MemoryFault, NotFound, UnreadFilter
 from memory.forgetting.choose import Selection
 from memory.jobs.base import Job, Night, Step
@@ -253,12 +254,26 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.some(context, [row_id for some in parts.states.values() for row_id in some]),
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
+        *[await _reread(world, context, row["key"]) for row in keys[-3:]],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
         await browse.sent(context, [row["id"] for row in said]),
         *[await browse.sent_one(context, row["key"], row["platform_ref"] or "", nth=0) for row in said],
         *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
         await browse.keys_of(context, range(1, 1_000)),
+    ]
+
+
+async def _reread(world: World, context: Context, key: str) -> list[object]:
+    """Everything that the page reads of one conversation, of whomever it is."""
+    browse, mine = world.service.browse, await world.service.browse.lines(context, key, limit=100)
+    return [
+        mine,
+        [await browse.said_as(context, key, line.platform_ref or "") for line in mine[-_SOME:]],
+        [await browse.files(context, line) for line in mine[-_SOME:]],
+        await browse.earlier(context, key, limit=100),
+        await browse.versions(context, key),
+        (await world.service.transfer.talk(context, key)).page,
     ]
 
 
@@ -555,10 +570,15 @@ WAYS: dict[str, Way] = {
     "pages": Way(methods=("Browse.shelf",), read=_leafed, shows=_learned),
     "completions": Way(methods=("Browse.offered",), read=_completed, shows=_learned),
     "page": Way(
-        methods=tuple(
-            f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "said",
-                         "keys_of", "entered", "sent", "sent_one")
+        methods=(
+            "Transfer.talk",
+            *(
+                f"Browse.{name}"
+                for name in (
+                    "shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines",
+                    "entered", "said", "keys_of", "sent", "sent_one", "said_as", "files", "earlier", "versions",
+                )
+            ),
         ),
         read=_paged,
         shows=_learned,

@@ -147,6 +147,7 @@ function hear(message) {
     STATES[left ? "many" : current]();
     return;
   }
+  if (message.kind === "talks") { relist(); return; }
   if (message.thread !== own) return;
   if (later) later.push(message);
   else show(message);
@@ -200,7 +201,7 @@ async function listen() {
   };
   // Whoever came while this opened said so in vain.
   opened.onopen = () => { wait = 500; current = "on"; answer(); };
-  for (const kind of ["log", "item"]) {
+  for (const kind of ["log", "item", "talks"]) {
     opened.addEventListener(kind, (event) => tell({ kind, ...JSON.parse(event.data) }));
   }
   opened.addEventListener("over", () => end("over"));
@@ -453,6 +454,7 @@ log.addEventListener("submit", (event) => {
 const touched = matchMedia("(pointer: coarse)");
 field.addEventListener("keydown", (event) => {
   // Safari ends a composition before the key that ended it; its code tells.
+  if (event.defaultPrevented) return;
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229 && !touched.matches) {
     event.preventDefault();
     form.requestSubmit(document.getElementById("send"));
