@@ -52,6 +52,8 @@ CONFIG_NAME = "config.yaml"
 DEFAULT_DATABASE = "remora.db"
 #: The prefix of the ids of the web page's channels, before the agent's name.
 WEB_PREFIX = "web-"
+#: The thread in which the forms of the page speak, apart from all conversations.
+FORMS = "forms"
 #: Files beside an agent's that add to its persona and rules, as other assistants call them.
 VOICES = ("SOUL.md", "AGENTS.md")
 #: Words that commands and the terminal already use where an agent's name could stand.

@@ -17,8 +17,8 @@ from aiohttp import web
 
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
+from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS
 from memory.browse.talks import Conversation
 
 #: Messages shown of a conversation, and conversations in the list.

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from channels.base import rows
 from channels.web import PageItem
+from gateway.config.loading import FORMS
 from gateway.page.site import Refused, Visit
-from gateway.page.visitors import FORMS
+from memory.errors import NotFound
 
 #: The permissions that a key may be made with.
 SCOPES: Final = ("chat,read,write", "read", "read,write", "chat")
@@ -29,7 +29,7 @@ _FIELDS: Final = {
     "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
     "language": "auto|[a-z]{2}", "zone": "[A-Za-z0-9_+/-]{1,60}", "hours": "[0-9]{1,2}-[0-9]{1,2}",
     "text": r"(?=.*\S)[^\n]{1,500}",
-    "tag": r"(?=.*\w)[^\n]{1,40}",
+    "tag": r"(?=.*\w)[^\n]{1,40}", "ids": r"[ms]_[a-z0-9]{1,32}(?: [ms]_[a-z0-9]{1,32}){0,200}",
 }  # fmt: skip
 
 
@@ -63,12 +63,16 @@ class CommandForm:
             raise Refused(404, "page.nothing_here")
         if not command or unfit:
             raise Refused(400, "page.bad_form")
-        return await _said(visit, back=back, text=command.format(**fields))
+        items = await _said(visit, text=command.format(**fields))
+        if "{id}" in self.path and action != "forget" and (newest := await _newest(visit)) is not None:
+            visit.visitors.keep(visit.visitor, items)
+            return visit.to(f"/memory/{newest}?done=1")
+        return receipt(visit, items, back=back)
 
 
 COMMAND_FORMS: Final = (
     CommandForm(path="/memory", commands={"": "/remember {value}"}),
-    CommandForm(path="/forget", commands={"": "/forget {value}"}, back={"": "/memory"}),
+    CommandForm(path="/forget", commands={"": "/forget {ids}"}, back={"": "/memory"}),
     CommandForm(
         path="/memory/{id}", back={"forget": "/memory"}, commands={
             "pin": "/memory pin {id}", "unpin": "/memory unpin {id}", "confirm": "/memory confirm {id}",
@@ -110,7 +114,7 @@ COMMAND_FORMS: Final = (
 
 async def press(visit: Visit) -> web.StreamResponse:
     pressed = {"message_id": visit.form.get("key", "")[:100], "pressed": visit.form.get("data", "")[:64]}
-    return await _said(visit, back=_safe(visit.form.get("back", "")), **pressed)
+    return receipt(visit, await _said(visit, **pressed), back=safe(visit.form.get("back", "")))
 
 
 def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResponse:
@@ -123,20 +127,21 @@ def receipt(visit: Visit, items: list[PageItem], *, back: str) -> web.StreamResp
     return visit.to(f"/receipt?back={back}")
 
 
-async def received(visit: Visit) -> web.StreamResponse:
-    """Shows the answer to a form's last command once: it may hold a key, or words that are forgotten next."""
-    back = _safe(visit.query.get("back", ""))
-    items = visit.visitors.kept(visit.visitor)
-    if items is None:
-        return visit.to(back)
-    return visit.html("receipt.html", items=[(item, rows(item.buttons)) for item in items], back=back)
-
-
-async def _said(visit: Visit, *, back: str, **said: Any) -> web.StreamResponse:
+async def _said(visit: Visit, **said: Any) -> list[PageItem]:
     nonce = visit.form["nonce"].partition(".")[0]
     inbound = visit.visitor.inbound(thread=FORMS, nonce=nonce, language=visit.texts.language)
-    return receipt(visit, await visit.visitors.answered(visit.visitor, replace(inbound, **said)), back=back)
+    return await visit.visitors.answered(visit.visitor, replace(inbound, **said))
 
 
-def _safe(back: str) -> str:
+async def _newest(visit: Visit) -> str | None:
+    """Returns the id of the version that holds now of the memory in the path; None if the memory is gone."""
+    visitor, short_id = visit.visitor, visit.path["id"]
+    try:
+        shown = await visitor.store.memory.browse.shown(visitor.context, short_id)
+    except NotFound:
+        return None
+    return next((each.short_id for each in shown.versions if each.live), short_id)
+
+
+def safe(back: str) -> str:
     return back if re.fullmatch(r"/[a-z]+(/[a-z0-9_-]+)?", back) else "/memory"

@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from difflib import SequenceMatcher
-from typing import Any, Final, Literal
-from urllib.parse import quote
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.why import NO_MODEL, judged, telling_parts
-from gateway.config.loading import WEB_PREFIX
-from gateway.page.plots import Parts, Plot, Series
+from gateway.config.loading import FORMS, WEB_PREFIX
+from gateway.page.plots import Bar, Plot, Series
 from gateway.page.site import Refused, Response, Visit
-from gateway.page.visitors import FORMS
 from gateway.wording import phrases
 from gateway.wording.texts import Texts, part_of
+from memory.browse.browse import Parts, State
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
 from memory.jobs.runner import What
@@ -42,11 +42,14 @@ from memory.typed_filters import Filters
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
 PAGE: Final = 40
 _HITS: Final = 60
+#: The least score of a memory with none of the words that counts as found, in percent of the best.
+_CLOSE: Final = 40
 _ANSWERS: Final = 30
-#: Places that the list offers as filters.
-_PLACES: Final = 3
-#: States of memories that the list shows by themselves.
-_STATES: Final[tuple[Literal["pinned", "fading"], ...]] = ("pinned", "fading")
+#: Names of a kind that the list offers as chips; all that are offered can be chosen from a list.
+_CHIPS: Final = 3
+#: States of memories that the list shows by themselves, and the filters that are chosen from a list.
+_STATES: Final[tuple[State, ...]] = ("new", "pinned", "fading")
+_PICKS: Final = ("category", "about", "place", "tag")
 #: Weeks for which the use of a memory is shown.
 _WEEKS: Final = 26
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
@@ -54,13 +57,17 @@ _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMemory:
-    """A memory as it is shown in a list. `id` is empty if it is only derived from others."""
+    """A memory as it is shown in a list. `id` is empty if it is only derived from others.
+
+    `close` is how well it fits the search, in percent of the best hit; 0 if nothing was searched for.
+    """
 
     id: str
     said: str
     since: str
     until: str
     marks: tuple[str, ...]
+    close: int = 0
 
 
 def told(visit: Visit, memory: Memory) -> ShownMemory:
@@ -84,13 +91,47 @@ def told(visit: Visit, memory: Memory) -> ShownMemory:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuery:
+    """The query of the list: words, filters that were picked, a state, a day, a page."""
+
+    words: str
+    picks: Mapping[str, str]
+    state: State | None
+    day: str
+    page: int
+
+    @property
+    def text(self) -> str:
+        picked = (f'{name}:"{value}"' for name, value in self.picks.items() if value and '"' not in value)
+        return " ".join([self.words, *picked]).strip()
+
+    @property
+    def is_bare(self) -> bool:
+        return not (self.text or self.state or self.day)
+
+
 async def listed(visit: Visit) -> Response:
-    query, day = visit.query.get("q", "").strip()[:400], visit.query.get("on", "").strip()[:20]
-    page = page_of(visit)
-    state: Literal["", "pinned", "fading"] = next((one for one in _STATES if one == visit.query.get("show")), "")
-    none: dict[str, Any] = {"pages": 1, "groups": [], "quotes": [], "why": "", "chips": [], "total": 0, "page": page}
-    hits = await (_then(visit, day, page) if day else _found(visit, query, page, state))
-    return visit.html("memory.html", query=query, state=state, day=day, **(none | hits))
+    given, visitor = visit.query, visit.visitor
+    asked = ListQuery(
+        words=given.get("q", "").strip()[:400],
+        picks={name: given.get(name, "").strip()[:200] for name in _PICKS},
+        state=next((one for one in _STATES if one == given.get("show")), None),
+        day=given.get("on", "").strip()[:20],
+        page=page_of(visit),
+    )
+    parts = await visitor.store.memory.browse.parts(visitor.context, since=visitor.session.before_at)
+    none: dict[str, Any] = {"pages": 1, "groups": [], "farther": [], "quotes": [], "why": "", "total": 0, "ids": []}
+    hits = await (_then(visit, asked) if asked.day else _found(visit, asked, parts))
+    query = {"q": asked.words, **asked.picks, "show": asked.state or "", "on": asked.day}
+    return visit.html(
+        "memory.html",
+        asked=asked,
+        picks=_picks(visit, parts),
+        chips=_chips(visit, parts) if asked.is_bare else [],
+        address="/memory?" + urlencode({name: value for name, value in query.items() if value}),
+        **(none | {"page": asked.page} | hits),
+    )
 
 
 def page_of(visit: Visit) -> int:
@@ -101,69 +142,107 @@ def pages_of(total: int) -> int:
     return max(1, -(-total // PAGE))
 
 
-async def _then(visit: Visit, day: str, page: int) -> dict[str, Any]:
+async def _then(visit: Visit, asked: ListQuery) -> dict[str, Any]:
     try:
-        asked = date.fromisoformat(day)
+        day = date.fromisoformat(asked.day)
     except ValueError:
         return {"why": visit.texts("page.bad_day")}
     visitor = visit.visitor
-    held, total = await visitor.store.memory.browse.held_at(visitor.context, asked, limit=PAGE, page=page)
+    held, total = await visitor.store.memory.browse.held_at(visitor.context, day, limit=PAGE, page=asked.page)
     return {"groups": _grouped(visit, held), "total": total, "pages": pages_of(total)}
 
 
-async def _found(visit: Visit, query: str, page: int, state: Literal["", "pinned", "fading"]) -> dict[str, Any]:
+async def _found(visit: Visit, asked: ListQuery, parts: Parts) -> dict[str, Any]:
     visitor, browse = visit.visitor, visit.visitor.store.memory.browse
     try:
-        filters = await browse.filters(visitor.context, query, group_of=part_of)
+        filters = await browse.filters(visitor.context, asked.text, group_of=part_of)
     except (UnknownFilter, UnreadFilter) as exc:
         return {"why": visit.texts.unread(exc)}
-    if filters.words and not state:
+    if filters.words and not asked.state:
         return await _searched(visit, filters)
-    shelf = await browse.shelf(visitor.context, kinds(filters), filters=filters, state=state, limit=PAGE, page=page)
-    bare = not (query or state)
+    among = None if asked.state is None else parts.states[asked.state]
+    shelf = await browse.shelf(
+        visitor.context, kinds(filters), filters=filters, among=among, limit=PAGE, page=asked.page
+    )
     return {
-        "groups": _grouped(visit, shelf.memories),
+        "groups": _grouped(visit, shelf.memories, new=parts.states["new"]),
         "total": shelf.total,
         "page": shelf.first // PAGE + 1,
         "pages": pages_of(shelf.total),
-        "chips": await _chips(visit, {category for kind, category in shelf.counts if kind == "fact"}) if bare else [],
+        "ids": [memory.short_id for memory in shelf.memories],
     }
 
 
 async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
-    visitor = visit.visitor
+    """Returns hits in the order of their scores, and the ids of those that count as found."""
+    visitor, language = visit.visitor, visit.texts.language
     hits = await visitor.store.memory.browse.search(visitor.context, filters.words, limit=_HITS, filters=filters)
     terms = query_terms(filters.words)
-    memories = [hit.memory for hit in hits if hit.memory is not None]
-    messages = [hit.passage.message for hit in hits if hit.passage is not None and shares(hit, terms) > 0]
-    language = visit.texts.language
-    quotes = [
-        (visit.texts.date(one.said_at), phrases.quote(one, visitor.context, one.text[:300], language=language))
-        for one in messages
-    ]
-    groups = [("", [told(visit, memory) for memory in memories])] if memories else []
-    return {"groups": groups, "quotes": quotes, "total": len(memories) + len(messages)}
+    best = max((hit.score for hit in hits), default=0) or 1
+    memories, farther, quotes, ids = [], [], [], []
+    for hit in hits:
+        close = max(1, round(100 * hit.score / best))
+        has_words = shares(hit, terms) > 0
+        if hit.memory is not None:
+            row = replace(told(visit, hit.memory), close=close)
+            if has_words or close >= _CLOSE:
+                memories.append(row)
+                ids.append(row.id)
+            else:
+                farther.append(row)
+        elif hit.passage is not None and has_words:
+            message = hit.passage.message
+            words = phrases.quote(message, visitor.context, message.text[:300], language=language)
+            quotes.append((visit.texts.date(message.said_at), words, close))
+            ids.append(f"s_{message.id}")
+    groups = [("", memories)] if memories else []
+    return {"groups": groups, "farther": farther, "quotes": quotes, "total": len(ids), "ids": ids}
 
 
-def _grouped(visit: Visit, memories: tuple[Memory, ...] | list[Memory]) -> list[tuple[str, list[ShownMemory]]]:
+def _grouped(
+    visit: Visit, memories: tuple[Memory, ...] | list[Memory], *, new: frozenset[int] = frozenset()
+) -> list[tuple[str, list[ShownMemory]]]:
     groups: dict[str, list[ShownMemory]] = {}
     for memory in memories:
         head = visit.texts(f"kinds.{memory.kind}")
         if memory.kind == "fact":
             head = visit.texts(f"category.{memory.category}")
-        groups.setdefault(head[:1].upper() + head[1:], []).append(told(visit, memory))
+        row = told(visit, memory)
+        if memory.id in new:
+            row = replace(row, marks=(visit.texts("page.mark.new"), *row.marks))
+        groups.setdefault(head[:1].upper() + head[1:], []).append(row)
     return list(groups.items())
 
 
-async def _chips(visit: Visit, categories: set[str]) -> list[tuple[str, str]]:
-    texts, visitor = visit.texts, visit.visitor
-    states = [(texts(f"page.memory.{name}"), f"show={name}") for name in _STATES]
-    facts = [(texts(f"category.{name}"), f"q=category:{name}") for name in sorted(categories)]
-    kinds = [(texts(f"kinds.{kind}"), f"q=category:{kind}") for kind in ("event", "reflection", "style")]
-    known = await visitor.store.memory.browse.places(visitor.context, limit=_PLACES)
-    places = [(name, "q=" + quote(f'place:"{name}"')) for name in known if '"' not in name]
-    tags = [(f"#{tag}", "q=" + quote(f"tag:{tag}")) for tag in await visitor.store.memory.browse.tags(visitor.context)]
-    return [*states, *tags, *facts, *kinds, *places]
+def _categories(visit: Visit, parts: Parts) -> list[tuple[str, str, int]]:
+    """Returns the categories of facts and the other kinds that there are, by name: the value, the name, the number."""
+    counts = Counter[tuple[str, str]]()
+    for (kind, category), number in parts.counts.items():
+        counts["category" if kind == "fact" else "kinds", category if kind == "fact" else kind] += number
+    return sorted(
+        ((name, visit.texts(f"{group}.{name}"), number) for (group, name), number in counts.items()),
+        key=lambda row: row[1].casefold(),
+    )
+
+
+def _picks(visit: Visit, parts: Parts) -> list[tuple[str, list[tuple[str, str, int]]]]:
+    """Returns the filters with the values that can be chosen for each, those without any left out."""
+    names = {"about": parts.people, "place": parts.places, "tag": parts.tags}
+    picks = [("category", _categories(visit, parts))]
+    picks += [
+        (pick, [(name, name, number) for name, number in rows if '"' not in name]) for pick, rows in names.items()
+    ]
+    return [pick for pick in picks if pick[1]]
+
+
+def _chips(visit: Visit, parts: Parts) -> list[tuple[str, str, int]]:
+    """Returns shortcuts to parts of the list: the name, the query, the number of memories."""
+    states = [(visit.texts(f"page.memory.{name}"), f"show={name}", len(parts.states[name])) for name in _STATES]
+    chips = [state for state in states if state[2]]
+    for pick, rows in _picks(visit, parts):
+        some = rows if pick == "category" else rows[:_CHIPS]
+        chips += [(f"#{name}" if pick == "tag" else name, urlencode({pick: value}), n) for value, name, n in some]
+    return chips
 
 
 async def one(visit: Visit) -> Response:
@@ -192,6 +271,7 @@ async def one(visit: Visit) -> Response:
         entered=[(one.turn_id, texts.moment(one.answered_at), one.asked) for one in entered],
         use=_use(texts, await visitor.store.memory.browse.used(visitor.context, memory.id), visitor.now),
         percent=round(100 * shown.left),
+        done=(visit.visitors.kept(visitor) or []) if visit.query.get("done") else [],
     )
 
 
@@ -293,10 +373,10 @@ def _is_in(named: Memory | Message | None, answer: Set[str]) -> bool:
     return bool(terms) and 2 * sum(term in answer for term in terms) >= len(terms)
 
 
-def _portions(texts: Texts, found: Why) -> Parts | None:
+def _portions(texts: Texts, found: Why) -> Bar | None:
     known = [(texts(f"see.why.{name}"), hue, found.portions[name]) for hue, name in enumerate(_PORTIONS)
              if found.portions.get(name)]  # fmt: skip
-    return Parts(title=texts("see.why.request"), series=known) if known else None
+    return Bar(title=texts("see.why.request"), series=known) if known else None
 
 
 def _entry(

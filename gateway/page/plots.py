@@ -89,7 +89,7 @@ class Plot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class Bar:
     """One bar of named parts of a whole, with the share of each."""
 
     title: str

@@ -42,7 +42,7 @@ ROUTES: Final = (
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),
-    Route(method="GET", pattern="/receipt", handler=command_forms.received),
+    Route(method="GET", pattern="/receipt", handler=question_pages.received),
     Route(method="GET", pattern="/memory/{id}", handler=memory_pages.one),
     Route(method="GET", pattern="/why/{turn}", handler=memory_pages.why),
     Route(method="GET", pattern="/timeline", handler=world_pages.timeline),
@@ -75,4 +75,4 @@ def assembled(
     now: Callable[[], int],
 ) -> Site:
     visitors = Visitors(config=config, roster=roster, channels=channels, router=router, now=now)
-    return Site(config, visitors, ROUTES, config.agents[config.default_agent].language, report)
+    return Site(config, visitors, ROUTES, config.agents[config.default_agent].language, report, question_pages.count)

@@ -77,6 +77,8 @@ class Visit:
     visitors: Visitors
     texts: Texts
     guest: Visitor | None
+    #: The number of questions that wait for the visitor, on pages.
+    waiting: int = 0
 
     @property
     def visitor(self) -> Visitor:
@@ -157,8 +159,10 @@ class Site:
         routes: tuple[Route, ...],
         language: Language,
         report: Callable[[], Awaitable[Report]],
+        waiting: Callable[[Visit], Awaitable[int]],
     ) -> None:
         self.report = report
+        self._waiting = waiting
         self._url = config.settings.web.url
         self._host = urlsplit(self._url).hostname or ""
         self._upload = config.settings.attachments.max_bytes
@@ -256,6 +260,8 @@ class Site:
             if visit.guest is not None and not route.open and not visit.guest.is_own(form.fields.get("nonce", "")):
                 raise Refused(403, "page.stale")
             visit = replace(visit, form=form.fields, files=form.files)
+        elif visit.guest is not None:
+            visit = replace(visit, waiting=await self._waiting(visit))
         response = await route.handler(visit)
         if not response.prepared:
             response.headers.update(_SECURITY)
@@ -342,9 +348,9 @@ class Site:
     def _texts(self, request: web.BaseRequest, guest: Visitor | None = None) -> Texts:
         """Returns the texts in the language that a visitor has chosen, else in that of their browser."""
         if guest is None:
-            return Texts(spoken(_accepted(request), self._language))
+            return Texts(spoken(_accepted(request), self._language), on_page=True)
         own = guest.context.speaker.language or _accepted(request)
-        return Texts(spoken(own, guest.served.spec.language), guest.context.timezone)
+        return Texts(spoken(own, guest.served.spec.language), guest.context.timezone, on_page=True)
 
 
 def _accepted(request: web.BaseRequest) -> str:

@@ -23,15 +23,13 @@ from weakref import WeakValueDictionary
 
 from channels.base import Channel, Inbound, Place
 from channels.web import PageItem, WebChannel
-from gateway.config.loading import WEB_PREFIX, Config
+from gateway.config.loading import FORMS, WEB_PREFIX, Config
 from gateway.pipeline.course import Agent
 from gateway.pipeline.store import Roster, Store, where_said, who_said
 from gateway.reception.router import Router
 from memory.context import Context
 from memory.people.visits import SignedIn, Visits
 
-#: The thread in which the forms of memory pages speak, apart from all conversations.
-FORMS: Final = "forms"
 #: Milliseconds after the sign-in for which an admin has their rights on the page.
 _ADMIN_MS: Final = 3_600_000
 #: Sessions whose receipt waits to be shown.
@@ -140,7 +138,7 @@ class Visitors:
         if session is None:
             return None
         if not self.visits.is_noted(session):
-            await self.visits.visited(session.id)
+            session = await self.visits.visited(session)
         return await self._visitor(session, token)
 
     async def _visitor(self, session: SignedIn, token: str) -> Visitor | None:

@@ -1,24 +1,25 @@
 """The world that memories tell of: by month, and by the names in them as a picture and as a list.
 
-Invariant: the picture stays put. The place of a name follows from the name and from the names that were known before
-it, so that nothing moves when a name is added.
+Invariant: the picture stays put. The place of a name follows from the name, from the oldest memory that relates it, and
+from the names that were known before it, so that nothing moves when a name or a memory is added.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import re
 from bisect import bisect_right
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from gateway.page.memory_pages import PAGE, page_of, pages_of, told
 from gateway.page.site import Refused, Response, Visit
-from memory.store.entities import Entity
+from gateway.wording.texts import CATALOGUE
+from memory.store.entities import Entity, normal_form
+from memory.store.memories import Memory
 from memory.text.times.clock import local_time
 
 #: Months in the picture of the time line and in its list, and memories shown of each.
@@ -26,14 +27,24 @@ _BARS: Final = 24
 _MONTHS: Final = 6
 _OF_MONTH: Final = 5
 #: Names in the picture of names.
-_DRAWN: Final = 36
-#: Memories that are read for the lines between names, and shown of one name.
-_LINKED: Final = 2_000
+_DRAWN: Final = 24
+#: Memories that are read for the lines between names, for each of them, and shown of one name; lines that are listed.
+_LINKED: Final = 30
 _NAMED: Final = 60
-#: The picture: rings of places, from the middle outwards, in its units.
-_WIDTH: Final = 720
-_HEIGHT: Final = 440
-_RINGS: Final = ((1, 0.0), (7, 0.36), (12, 0.68), (18, 1.0))
+_LISTED: Final = 80
+#: The picture, in its units: around the visitor two rings of places, by their number, their share of the whole, and
+#: the turn of the first, so that no line to the outer ring meets a name of the inner one.
+_WIDTH: Final = 960
+_HEIGHT: Final = 640
+_RINGS: Final = ((8, 0.5, 0.0), (16, 1.0, 0.5))
+#: The visitor among the names, which have positive ids.
+_YOU: Final = 0
+#: The longest words between two names that say how they are related, and the most names of a memory that are related.
+_WORDS: Final = 24
+_OBJECTS: Final = 3
+#: What belongs to no relation: the ending of a name, and the end of a sentence.
+_POSSESSIVE: Final = re.compile("^['’]s\\b")
+_ENDED: Final = re.compile("[.!?。！？]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +55,15 @@ class Dot:
     x: float
     y: float
     size: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """What relates two names, by their ids: a memory's words, or "" if they are only named together."""
+
+    subject: int
+    words: str
+    object: int
 
 
 async def timeline(visit: Visit) -> Response:
@@ -95,12 +115,23 @@ def _back(number: str, *, to: str) -> list[str]:
 
 
 async def entities(visit: Visit) -> Response:
-    visitor = visit.visitor
-    known = await visitor.store.memory.browse.entities(visitor.context)
-    dots = _placed(known[:_DRAWN])
-    lines = _lines(known[:_DRAWN], dots)
+    visitor, browse = visit.visitor, visit.visitor.store.memory.browse
+    known = await browse.entities(visitor.context)
+    drawn = known[:_DRAWN]
+    read = {memory_id for one in drawn for memory_id in one.memory_ids[:_LINKED]}
+    lines = related(visit, drawn, await browse.some(visitor.context, sorted(read)))
+    held = {each for line in lines for each in (line.subject, line.object)}
+    dots = {dot.id: dot for dot in placed([one for one in drawn if min(one.ids) in held], lines)}
     types = [(kind, [one for one in known if one.type == kind]) for kind in dict.fromkeys(one.type for one in known)]
-    return visit.html("entities.html", dots=dots, lines=lines, types=types, width=_WIDTH, height=_HEIGHT)
+    return visit.html(
+        "entities.html",
+        dots=list(dots.values()),
+        lines=_drawn(lines, dots),
+        triples=_triples(visit, known, lines),
+        types=types,
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
 
 
 async def entity(visit: Visit) -> Response:
@@ -113,43 +144,128 @@ async def entity(visit: Visit) -> Response:
     own = set(named.memory_ids)
     beside = [(other, len(own & set(other.memory_ids))) for other in known if other is not named]
     near = sorted([pair for pair in beside if pair[1]], key=lambda pair: -pair[1])[:12]
-    return visit.html("entity.html", found=named, memories=[told(visit, each) for each in memories], near=near)
+    among = [named, *(other for other, _ in near)]
+    lines = [line for line in related(visit, among, memories) if min(named.ids) in (line.subject, line.object)]
+    return visit.html(
+        "entity.html",
+        found=named,
+        memories=[told(visit, each) for each in memories],
+        near=near,
+        triples=_triples(visit, known, lines),
+    )
 
 
-def _placed(known: list[Entity]) -> list[Dot]:
-    places = [
-        (
-            _WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(turn),
-            _HEIGHT / 2 + share * (_HEIGHT / 2 - 44) * math.sin(turn),
-        )
-        for count, share in _RINGS
-        for turn in (2 * math.pi * (n + share / 2) / count for n in range(count))
-    ]
-    most = max((one.mentions for one in known), default=1)
-    free = list(range(len(places)))
-    taken: dict[int, int] = {}
-    for one in sorted(known, key=lambda each: min(each.ids)):
-        digest = int.from_bytes(hashlib.sha256(f"{one.type} {one.name}".encode()).digest()[:4])
-        wanted = digest % len(places)
-        spot = min(free, key=lambda place: (place - wanted) % len(places))
-        free.remove(spot)
-        taken[min(one.ids)] = spot
-    return [
-        Dot(
-            id=min(one.ids), name=one.name, type=one.type, size=6 + 14 * math.sqrt(one.mentions / most),
-            x=round(places[taken[min(one.ids)]][0], 1), y=round(places[taken[min(one.ids)]][1], 1),
-        )
-        for one in known
-    ]  # fmt: skip
+def related(visit: Visit, known: list[Entity], memories: list[Memory]) -> list[Line]:
+    """Returns the lines between names, and between them and the visitor, by the memories that hold; the oldest first.
 
-
-def _lines(known: list[Entity], dots: list[Dot]) -> list[tuple[Dot, Dot, int]]:
-    at = {dot.id: dot for dot in dots}
-    together: Counter[tuple[int, int]] = Counter()
-    of_memory: dict[int, list[int]] = {}
+    A name that none of them relates is related to the visitor, who told of it.
+    """
+    by_form = {normal_form(form): one for one in known for form in (one.name, *one.aliases)}
+    naming: dict[int, list[Entity]] = {}
     for one in known:
-        for memory_id in one.memory_ids[:_LINKED]:
-            of_memory.setdefault(memory_id, []).append(min(one.ids))
-    for named in of_memory.values():
-        together.update(combinations(sorted(named)[:8], 2))
-    return [(at[first], at[second], count) for (first, second), count in together.most_common(120)]
+        for memory_id in one.memory_ids:
+            naming.setdefault(memory_id, []).append(one)
+    lines: dict[tuple[int, int, str], Line] = {}
+    told_of: dict[int, None] = {}
+    for memory in sorted((each for each in memories if each.live), key=lambda each: each.id):
+        subject = by_form.get(normal_form(memory.subject or _other(visit, memory)))
+        begin = _YOU if subject is None else min(subject.ids)
+        named = sorted(
+            (one for one in naming.get(memory.id, ()) if one is not subject),
+            key=lambda one: (memory.value.find(one.name), min(one.ids)),
+        )[:_OBJECTS]
+        told_of |= dict.fromkeys(min(one.ids) for one in named)
+        if relation := _relation(visit, memory):
+            found = [Line(subject=begin, words=relation, object=min(one.ids)) for one in named]
+        else:
+            found = _chained(memory.value, begin, named)
+        for line in found:
+            lines.setdefault((line.subject, line.object, line.words), line)
+    related = {each for line in lines.values() for each in (line.subject, line.object)}
+    return [*lines.values(), *(Line(subject=_YOU, words="", object=each) for each in told_of if each not in related)]
+
+
+def _other(visit: Visit, memory: Memory) -> str:
+    context = visit.visitor.context
+    is_own = memory.subject_id in (None, context.speaker.id, *context.scope.selves)
+    return "" if is_own else memory.subject_name or ""
+
+
+def _relation(visit: Visit, memory: Memory) -> str:
+    if memory.kind != "fact" or memory.key == "note":
+        return ""
+    key = f"page.relation.{memory.key}"
+    return visit.texts(key) if key in CATALOGUE[visit.texts.language] else memory.key.replace("-", " ")[:_WORDS]
+
+
+def _chained(text: str, subject: int, named: list[Entity]) -> list[Line]:
+    """Returns lines from name to name with the words that stand between them; long ones say nothing in a picture."""
+    lines, at = [], 0
+    for one in named:
+        place = text.find(one.name, at)
+        words = _POSSESSIVE.sub("", text[at:place]).strip(" ,;:") if place >= 0 else ""
+        words = words if len(words) <= _WORDS and not _ENDED.search(words) else ""
+        if words or subject != _YOU:
+            lines.append(Line(subject=subject, words=words, object=min(one.ids)))
+        subject, at = min(one.ids), max(place, at) + len(one.name)
+    return lines
+
+
+def placed(known: list[Entity], lines: list[Line]) -> list[Dot]:
+    """Returns the places of names: those that are first related to the visitor in the inner ring, others beside whom
+    they are first related to.
+    """
+    spots = [
+        (ring, 2 * math.pi * (n + begin) / count)
+        for ring, (count, _, begin) in enumerate(_RINGS)
+        for n in range(count)
+    ]  # fmt: skip
+    first: dict[int, Line] = {}
+    for line in lines:
+        for each in (line.subject, line.object):
+            first.setdefault(each, line)
+    most, free, taken = max((one.mentions for one in known), default=1), list(range(len(spots))), dict[int, int]()
+    dots = []
+    for one in sorted(known, key=lambda each: min(each.ids)):
+        number, line = min(one.ids), first[min(one.ids)]
+        other = line.object if line.subject == number else line.subject
+        digest = int.from_bytes(hashlib.sha256(f"{one.type} {one.name}".encode()).digest()[:4])
+        turn = spots[taken[other]][1] if other in taken else 2 * math.pi * digest / 2**32
+        ring = 0 if other == _YOU and line.words else 1
+        spot = min(free, key=lambda each: (spots[each][0] != ring, round(1 - math.cos(spots[each][1] - turn), 6), each))
+        free.remove(spot)
+        taken[number] = spot
+        share = _RINGS[spots[spot][0]][1]
+        dots.append(
+            Dot(
+                id=number, name=one.name, type=one.type, size=7 + 9 * math.sqrt(one.mentions / most),
+                x=round(_WIDTH / 2 + share * (_WIDTH / 2 - 80) * math.cos(spots[spot][1]), 1),
+                y=round(_HEIGHT / 2 + share * (_HEIGHT / 2 - 40) * math.sin(spots[spot][1]), 1),
+            )
+        )  # fmt: skip
+    return dots
+
+
+def _drawn(lines: list[Line], dots: dict[int, Dot]) -> list[tuple[float, float, float, float, str, float, float]]:
+    """Returns one line for each pair of names: both ends, the words on it, and their place, nearer to the object."""
+    pairs: dict[tuple[int, int], list[str]] = {}
+    for line in lines:
+        pairs.setdefault((line.subject, line.object), []).append(line.words)
+    drawn = []
+    for (subject, target), words in pairs.items():
+        x, y = (_WIDTH / 2, _HEIGHT / 2) if subject == _YOU else (dots[subject].x, dots[subject].y)
+        end = dots[target]
+        share = 0.62 if subject == _YOU else 0.5
+        label = ", ".join(dict.fromkeys(each for each in words if each))[:_WORDS]
+        drawn.append((x, y, end.x, end.y, label, x + share * (end.x - x), y + share * (end.y - y)))
+    return drawn
+
+
+def _triples(visit: Visit, known: list[Entity], lines: list[Line]) -> list[tuple[int, str, str, int, str]]:
+    """Returns lines in words: the subject with its id, how it is related, and to whom."""
+    names = {min(one.ids): one.name for one in known} | {_YOU: visit.texts("page.you")}
+    together = visit.texts("page.entities.together")
+    rows = [
+        (line.subject, names[line.subject], line.words or together, line.object, names[line.object]) for line in lines
+    ]
+    return rows[:_LISTED]

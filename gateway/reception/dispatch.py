@@ -19,6 +19,7 @@ from gateway.commands import plain, privacy, reminders, table
 from gateway.commands.call import Call
 from gateway.commands.forget import offered
 from gateway.commands.people import LINK
+from gateway.config.loading import FORMS, WEB_PREFIX
 from gateway.ops.reloading import Reload
 from gateway.pipeline import questions
 from gateway.pipeline.course import Agent
@@ -310,7 +311,8 @@ class Dispatch:
             language = spoken_by(said) and spoken_by(said, default)
         if language is None and (last := await store.memory.reminders.last_shown(context)) is not None:
             language = last.language  # the words that asked for it are no part of the conversation
-        return Texts(spoken(language, default), context.timezone)
+        on_page = inbound.thread == FORMS and inbound.channel.startswith(WEB_PREFIX)
+        return Texts(spoken(language, default), context.timezone, on_page)
 
 
 def _as_written(call: Call) -> Call:

@@ -135,13 +135,19 @@ def heard_in(inbound: Inbound, default: Language) -> Language:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The catalogue in one person's language and timezone: `texts("new.done")`."""
+    """The catalogue in one person's language and timezone: `texts("new.done")`.
+
+    On the web page's own forms, whose answers nobody replies to, a text may have other words under "on_page.".
+    """
 
     language: Language
     timezone: str = "UTC"
+    on_page: bool = False
 
     def __call__(self, key: str, /, **fields: Any) -> str:
-        return CATALOGUE[self.language][key].format(**fields)
+        texts = CATALOGUE[self.language]
+        said = texts.get(f"on_page.{key}") if self.on_page else None
+        return (said or texts[key]).format(**fields)
 
     def refusal(self, short_id: str, error: MemoryFault) -> str:
         match error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from memory import keys, profile
 from memory.browse import talks as conversations
@@ -25,6 +25,8 @@ from memory.store.memories import LIVE, Kind, Memory
 from memory.text.times import clock
 from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
+#: Parts of the list that are neither a kind nor a name: written since the last visit, pinned, less than half as strong.
+State: TypeAlias = Literal["new", "pinned", "fading"]
 #: The kinds of each tier, in the order in which they are listed.
 TIERS: Final[Mapping[int, tuple[Kind, ...]]] = {
     1: ("profile", "directive"),
@@ -84,6 +86,17 @@ class Shelf:
         return sum(self.counts.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of what is remembered: numbers by kind and category, names and tags, and ids by state."""
+
+    counts: Mapping[tuple[Kind, str], int]
+    people: Sequence[tuple[str, int]]
+    places: Sequence[tuple[str, int]]
+    tags: Sequence[tuple[str, int]]
+    states: Mapping[State, frozenset[int]]
+
+
 @walled
 def _shelf(
     reader: Reader,
@@ -121,20 +134,28 @@ def _shelf(
 
 
 @walled
-def _pinned(reader: Reader, scope: Scope) -> list[int]:
+def _marked(reader: Reader, scope: Scope, *, since: int | None) -> list[int]:
+    """Returns the live rows written after `since` (milliseconds UTC); those that are pinned if it is None."""
     within = scope.predicate("m")
-    return reader.ids(f"select m.id from memories m where m.pinned = 1 and {LIVE} and {within.sql}", within.parameters)
+    return reader.ids(
+        "select m.id from memories m where m.kind in (select value from json_each(?))"
+        f" and {'m.pinned = ?' if since is None else 'm.created_at > ?'} and {LIVE} and {within.sql}",
+        (LISTED, 1 if since is None else since, *within.parameters),
+    )
 
 
 @walled
-def _places(reader: Reader, scope: Scope, *, limit: int) -> list[str]:
+def _named(reader: Reader, scope: Scope, kind: entities.Type, *, limit: int = 30) -> list[tuple[str, int]]:
+    """Returns the names of a type with the number of memories that name each, the most first."""
     within, owned = scope.predicate("m"), scope.owned("e")
-    return reader.texts(
-        "select min(e.name) as name from entities e join memory_entities l on l.entity_id = e.id"
-        f" join memories m on m.id = l.memory_id where e.type = 'location' and {LIVE} and {within.sql} and {owned.sql}"
-        " group by e.norm order by count(*) desc, e.norm limit ?",
-        (*within.parameters, *owned.parameters, limit),
+    rows = reader.all(
+        "select min(e.name) as name, count(distinct m.id) as n from entities e"
+        " join memory_entities l on l.entity_id = e.id join memories m on m.id = l.memory_id"
+        f" where e.type = ? and {LIVE} and {within.sql} and {owned.sql}"
+        " group by e.norm order by n desc, e.norm limit ?",
+        (kind, *within.parameters, *owned.parameters, limit),
     )
+    return [(row["name"], row["n"]) for row in rows]
 
 
 @walled
@@ -231,9 +252,8 @@ def _entity(reader: Reader, scope: Scope, name: str, *, limit: int = 20) -> Abou
     return About(entity=known, memories=tuple(memories.by_ids(reader, scope, known.memory_ids[:limit])))
 
 
-def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[str]:
-    known = filter_rows.known_tags(reader, scope)
-    return sorted(known, key=lambda tag: -known[tag])[:limit]
+def _tags(reader: Reader, scope: Scope, *, limit: int = 12) -> list[tuple[str, int]]:
+    return sorted(filter_rows.known_tags(reader, scope).items(), key=lambda tag: -tag[1])[:limit]
 
 
 class Browse:
@@ -270,24 +290,36 @@ class Browse:
         *,
         category: str = "",
         filters: Filters = NO_FILTERS,
-        state: Literal["", "pinned", "fading"] = "",
+        among: Collection[int] | None = None,
         limit: int,
         page: int,
     ) -> Shelf:
         """Returns a page of the current memories of these kinds, by kind and category; see `_shelf`.
 
-        With `filters`, only those that meet all of them and hold all their words. With a `state`, only those that are
-        pinned, or that have less than half of their strength left.
+        With `filters`, only those that meet all of them and hold all their words; with `among`, only those of these
+        ids.
         """
         scope = confined(reader, context).scope
-        only = None
+        only = among
         if filters.given:
-            only = filter_rows.holding(reader, scope, filters, context.timezone)
-        if state:
-            is_fading = state == "fading"
-            some = fading.fading(reader, scope, now=self._now()) if is_fading else _pinned(reader, scope)
-            only = frozenset(some) if only is None else only.intersection(some)
+            held = filter_rows.holding(reader, scope, filters, context.timezone)
+            only = held if among is None else held.intersection(among)
         return _shelf(reader, scope, kinds, category=category, limit=limit, page=page, only=only)
+
+    @in_read
+    def parts(self, reader: Reader, context: Context, *, since: int | None) -> Parts:
+        """Returns the parts of what holds now; what is new is what was written after `since` (milliseconds UTC)."""
+        scope = confined(reader, context).scope
+        new = [] if since is None else _marked(reader, scope, since=since)
+        weak = fading.fading(reader, scope, now=self._now())
+        states: dict[State, list[int]] = {"new": new, "pinned": _marked(reader, scope, since=None), "fading": weak}
+        return Parts(
+            counts=_shelf(reader, scope, LISTED, category="", limit=1, page=1).counts,
+            people=_named(reader, scope, "person"),
+            places=_named(reader, scope, "location"),
+            tags=_tags(reader, scope),
+            states={name: frozenset(ids) for name, ids in states.items()},
+        )
 
     @in_read
     def shown(self, reader: Reader, context: Context, short_id: str) -> Shown:
@@ -314,8 +346,6 @@ class Browse:
     used = sees(conversations.used)
     dated = sees(_dated)
     learned = sees(_learned)
-    places = sees(_places)
-    tags = sees(_tags)
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

@@ -53,6 +53,8 @@ from memory.typed_filters import Filter, Filters
 What: TypeAlias = Literal["memories", "range", "here", "all", "me"]
 
 _SHORT_ID: Final = re.compile(r"m_\w{1,20}", re.IGNORECASE)
+#: The ids of memories and messages that a page lists.
+_LISTED: Final = re.compile(r"s_\d{1,18}|[ms]_\w{1,20}(?: [ms]_\w{1,20})+")
 _WHATS: Final[dict[str, What]] = {
     "here": "here", "这里": "here", "此处": "here", "本会话": "here",
     "all": "all", "everything": "all", "全部": "all", "所有": "all", "一切": "all",
@@ -177,8 +179,8 @@ def understand(
     if asked.given or not said:
         by_reply = None if reply_to is None else _replied_to(reader, asker, reply_to)
         return _filtered(reader, asker, asked, found=found, heard=heard) if asked.given else by_reply
-    if said.casefold() in _LAST:
-        return _told_last(reader, asker)
+    if said.casefold() in _LAST or _LISTED.fullmatch(said):
+        return _told_last(reader, asker) if said.casefold() in _LAST else _listed(reader, asker, said.split())
     if _SHORT_ID.fullmatch(said):
         memory = memories.by_short_id(reader, asker.scope, said.lower())
         may_forget(reader, asker, memory)
@@ -194,7 +196,10 @@ def understand(
 def is_query(said: str) -> bool:
     said = said.strip()
     return bool(said) and not (
-        _SHORT_ID.fullmatch(said) or said.casefold() in (*_WHATS, *_LAST) or typed_filters.span(said) is not None
+        _SHORT_ID.fullmatch(said)
+        or _LISTED.fullmatch(said)
+        or said.casefold() in (*_WHATS, *_LAST)
+        or typed_filters.span(said) is not None
     )
 
 
@@ -300,6 +305,18 @@ def _replied_to(reader: Reader, asker: Asker, platform_ref: str) -> Selection | 
     quoted = [memory for memory in told if memory.value.casefold() in answer]
     ids = dict.fromkeys(memory.id for memory in (quoted or taught))
     return Selection(what="memories", memory_ids=tuple(ids)) if ids else None
+
+
+def _listed(reader: Reader, asker: Asker, ids: Sequence[str]) -> Selection | None:
+    """Returns these memories and messages and no others; None if none is left that the person may have erased."""
+    may = may_erase(reader, asker)
+    held = memories.by_short_ids(reader, asker.scope, ids)
+    said = [int(one[2:]) for one in ids if one.startswith("s_") and one[2:].isdecimal()]
+    theirs = erasable(reader, asker, "memories", [row.id for row in passages.by_ids(reader, asker.scope, said)])
+    memory_ids = tuple(row.id for row in held if may(row) and not row.follows)
+    if not (memory_ids or theirs):
+        return None
+    return Selection(what="memories", memory_ids=memory_ids, message_ids=tuple(sorted(theirs)))
 
 
 def _told_last(reader: Reader, asker: Asker) -> Selection | None:

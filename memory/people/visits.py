@@ -10,7 +10,7 @@ UTC.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memory.context import StorePart, reads, reads_at, writes, writes_at
@@ -22,14 +22,19 @@ IDLE_MS: Final = 14 * 24 * 3_600_000
 LIFETIME_MS: Final = 90 * 24 * 3_600_000
 #: Milliseconds after which a visit is noted anew.
 _NOTED_MS: Final = 5 * 60_000
+#: Milliseconds without a request after which the next one begins a new visit.
+_APART_MS: Final = 30 * 60_000
 #: The most open sessions of one account; one more ends the least recently used.
 _MOST: Final = 20
-_SESSION: Final = "select id, channel, platform, user_id, agent, created_at, seen_at from web_sessions"
+_SESSION: Final = "select id, channel, platform, user_id, agent, created_at, seen_at, before_at from web_sessions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """A session: the account that signed in, by its channel, and the agent whose page is open."""
+    """A session: the account that signed in, by its channel, and the agent whose page is open.
+
+    `before_at` is the end of the account's visit before this one; None if this is its first.
+    """
 
     id: int
     channel: str
@@ -38,6 +43,7 @@ class SignedIn:
     agent: str
     created_at: int
     seen_at: int
+    before_at: int | None
 
 
 def open_code(tx: Transaction, now: int, code: str, *, channel: str, platform: str, user_id: str, agent: str) -> int:
@@ -62,9 +68,12 @@ def sign_in(tx: Transaction, now: int, code: str, token: str) -> SignedIn | None
         (row["channel"], row["user_id"], row["channel"], row["user_id"], _MOST - 1),
     )
     tx.run(
-        "insert into web_sessions (hash, channel, platform, user_id, agent, created_at, seen_at, expires_at)"
-        " values (?, ?, ?, ?, ?, ?, ?, ?)",
-        (_hash(token), row["channel"], row["platform"], row["user_id"], row["agent"], now, now, now + LIFETIME_MS),
+        "insert into web_sessions (hash, channel, platform, user_id, agent, created_at, seen_at, expires_at, before_at)"
+        " values (?, ?, ?, ?, ?, ?, ?, ?, (select max(seen_at) from web_sessions where channel = ? and user_id = ?))",
+        (
+            *(_hash(token), row["channel"], row["platform"], row["user_id"], row["agent"], now, now, now + LIFETIME_MS),
+            *(row["channel"], row["user_id"]),
+        ),
     )
     return session(tx, now, token)
 
@@ -91,8 +100,11 @@ def of_account(reader: Reader, now: int, channel: str, user_id: str) -> list[Sig
     return [SignedIn(**dict(row)) for row in rows]
 
 
-def visited(tx: Transaction, now: int, session_id: int) -> None:
-    tx.run("update web_sessions set seen_at = ? where id = ?", (now, session_id))
+def visited(tx: Transaction, now: int, session: SignedIn) -> SignedIn:
+    """Notes a request. After a pause it begins a new visit; the one before ended `_NOTED_MS` after its note at most."""
+    before = session.seen_at + _NOTED_MS if now - session.seen_at >= _APART_MS else session.before_at
+    tx.run("update web_sessions set seen_at = ?, before_at = ? where id = ?", (now, before, session.id))
+    return replace(session, seen_at=now, before_at=before)
 
 
 def choose_agent(tx: Transaction, session_id: int, agent: str) -> None:

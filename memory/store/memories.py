@@ -584,6 +584,10 @@ def by_short_id(reader: Reader, scope: Scope, short_id: str) -> Memory:
     raise NotFound(f"No memory {short_id} here.")
 
 
+def by_short_ids(reader: Reader, scope: Scope, short_ids: Sequence[str]) -> list[Memory]:
+    return _seen(reader, scope, "m.short_id in (select value from json_each(?))", (short_ids,), by_id=True)
+
+
 def short_id(reader: Reader, memory_id: int) -> str | None:
     return reader.text("select short_id from memories where id = ?", (memory_id,))
 

@@ -215,16 +215,16 @@ async def test_a_memory_is_corrected_pinned_and_forgotten_and_stays_gone(opening
     await shown.goto("/memory?q=Bern")
     await shown.locator(".told a").first.click()
     await shown.get_by_role("button", name="Pin").click()
-    await shown.get_by_role("link", name="Back").first.click()
+    await expect(shown.locator(".receipt")).to_contain_text("Pinned: you live in Bern.")
     await expect(shown.locator(".badges")).to_contain_text("pinned")
     await shown.get_by_text("Correct it").click()
     await shown.fill("#value", "Thun")
     await shown.get_by_role("button", name="Save").click()
-    await shown.goto("/memory?q=Thun")
-    await shown.locator(".told a").first.click()
+    await expect(shown.locator(".receipt")).to_contain_text("Corrected")
     await expect(shown.locator("h1")).to_have_text("You live in Thun")
     await expect(shown.locator(".versions ins")).to_have_text("Thun")
     await shown.get_by_role("button", name="Forget").click()
+    await expect(shown.locator(".buttons button")).to_have_text(["Forget it", "Keep it"])
     await shown.locator(".buttons button").first.click()
     await expect(shown.locator(".receipt")).to_contain_text("Forgotten")
     # Two forms back stands the memory itself.
@@ -315,7 +315,7 @@ async def test_the_pages_of_admins_have_no_barrier_and_fit_a_phone(page: Page, o
         found = await axe.run(shown)
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
         assert await shown.evaluate("document.documentElement.scrollWidth") <= 320, path
-    await shown.get_by_role("button", name="no").click()
+    await shown.get_by_role("button", name="Keep it").click()
     await expect(shown).to_have_url(re.compile("/chat/main"))
     await shown.goto("/admin/usage")
     await expect(shown.locator(".plot")).to_have_count(4)
@@ -334,9 +334,43 @@ async def test_the_menu_shows_all_of_itself_on_a_phone(opening: Opening, locale:
             "[...document.querySelectorAll('.top nav a')].map(each => { const at = each.getBoundingClientRect();"
             " return [each.textContent, at.left, at.right, at.height]; })"
         )
-        assert len(links) == 8, links
-        assert [one for one in links if one[1] < 0 or one[2] > 360 or one[3] < 32] == []
+        assert len(links) == 5, links
+        assert [one for one in links if one[1] < 0 or one[2] > 360 or one[3] < 44] == []
+        assert await shown.evaluate("document.querySelector('.top').offsetHeight") <= 64
         assert await shown.evaluate("(nav => nav.scrollWidth <= nav.clientWidth)(document.querySelector('.top nav'))")
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+async def test_names_are_drawn_around_the_visitor_and_listed(opening: Opening, script: bool) -> None:
+    """On a phone: moved and enlarged by the script, scrolled without it; the list says the same."""
+    shown, guest = await opening(f"names {script}", viewport={"width": 390, "height": 780}, java_script_enabled=script)
+    for text in ("My sister is called Marta Keller", "Marta Keller works at Acme", "I live in Bern"):
+        await guest.told("/memory", at="/memory", value=text)
+    await shown.goto("/entities")
+    await expect(shown.locator(".relations .told")).to_have_text(
+        [re.compile("You sister Marta Keller"), re.compile("Marta Keller works at Acme"), re.compile("You home Bern")]
+    )
+    await expect(shown.locator(".graph text.words")).to_have_text(["sister", "works at", "home"])
+    middle = await shown.locator(".graph circle.you").bounding_box()
+    assert middle is not None
+    if not script:
+        assert await shown.evaluate("(box => box.scrollWidth > box.clientWidth)(document.querySelector('figure'))")
+        return
+    assert abs(middle["x"] + middle["width"] / 2 - 195) < 2, "the visitor is in the middle"
+    await shown.get_by_role("button", name="Zoom in").click()
+    larger = await shown.locator(".graph circle.you").bounding_box()
+    assert larger is not None and larger["width"] > middle["width"] * 1.2
+    await shown.mouse.move(195, 400)
+    await shown.mouse.down()
+    await shown.mouse.move(135, 400, steps=4)
+    await shown.mouse.up()
+    moved = await shown.locator(".graph circle.you").bounding_box()
+    assert moved is not None and abs(larger["x"] - moved["x"] - 60) < 3
+    await shown.get_by_role("button", name="Show all of it").click()
+    inside = "[...document.querySelectorAll('.graph circle')].every(each => (at => at.left >= 0 && at.right <= 390)(each.getBoundingClientRect()))"
+    assert await shown.evaluate(inside)
+    await shown.locator(".graph a", has_text="Acme").click()
+    await expect(shown.locator("h1")).to_have_text("Acme")
 
 
 async def test_what_was_said_is_forgotten_from_beside_its_answer(opening: Opening) -> None:

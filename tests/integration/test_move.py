@@ -47,7 +47,7 @@ MORE = (
     "insert into pairing_tries values ('telegram', '5', 2, 9)",
     "insert into pairings (channel, salt, hash, created_at, expires_at) values ('telegram', x'00', x'01', 1, 2)",
     "insert into web_codes values (x'02', 'web', 'telegram', '5', 'assistant', 9)",
-    "insert into web_sessions values (1, x'03', 'web', 'telegram', '5', 'assistant', 1, 2, 3)",
+    "insert into web_sessions values (1, x'03', 'web', 'telegram', '5', 'assistant', 1, 2, 3, null)",
     "insert into api_keys values (1, 1, 'console', x'04', '', 'read', 1, null)",
     "insert into link_tries values (1, 2, 3)",
     "insert into imports (short_id, owner_id, format, state, started_at) values ('i_1', 1, 'notes', 'done', 1)",

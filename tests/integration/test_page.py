@@ -42,6 +42,11 @@ async def memory_of(guest: Guest, said: str) -> str:
     return links[0].partition('"')[0]
 
 
+async def found(guest: Guest, path: str) -> str:
+    """The words of a list, without the form above it."""
+    return words((await guest.get(path)).text.partition('id="found"')[2])
+
+
 async def test_a_link_from_a_chat_signs_in_once(tmp_path: Path, unused_tcp_port: int) -> None:
     """The code passes through no log: it stands behind the #, and the name is told before anything is done."""
     async with serving_telegram((TELEGRAM_TOKEN,)) as telegram:
@@ -266,12 +271,14 @@ async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> N
     await ada.told(at, at=at, action="pin")
     assert "pinned" in await ada.text(at)
     assert "#my #home" in await ada.told(at, at=at, action="tag", tag="My home")
-    assert "Bern" in await ada.text("/memory?q=tag:home") and "tag%3Ahome" in (await ada.get("/memory")).text
+    assert "Bern" in await ada.text("/memory?q=tag:home") and "tag=home" in (await ada.get("/memory")).text
     assert "Keys you have" in await ada.text("/memory?q=key:hme")
     await ada.told(at, at=at, action="untag", tag="home")
     assert "#home" not in await ada.text(at)
     assert (await ada.post(at, at=at, action="tag", tag="-\n")).status_code == 400
-    await ada.told(at, at=at, action="edit", value="Thun")
+    corrected = await ada.told(at, at=at, action="edit", value="Thun")
+    assert "You live in Thun" in corrected and "Corrected" in corrected, "a correction leads to the new version"
+    assert "m_" not in corrected.partition("Corrected")[2].partition(".")[0]
     old, new = await ada.text(at), await memory_of(ada, "Thun")
     assert "Held until" in old and "Bern" in (await ada.get(f"/memory/{new}")).text
 
@@ -279,9 +286,11 @@ async def test_a_memory_is_found_corrected_pinned_and_forgotten(page: Page) -> N
     assert (await ada.post("/memory/5", at=at, action="forget")).status_code == 404
     emptied = await ada.post(at, at=at, action="edit", value=" ")
     assert (emptied.status_code, emptied.headers["Location"]) == (303, at)
-    assert "Thun" in await ada.told(at, at=at, action="forget")
-    key, data, _ = ada.buttons()[0]
-    assert "Forgotten" in await ada.told("/answer", at=at, key=key, data=data, back="/memory")
+    preview = await ada.told(at, at=at, action="forget")
+    assert "Thun" in preview and "Forget it Keep it" in preview, "no message is its source"
+    assert "/forget" not in preview and "yes" not in preview
+    ((number, _),) = await asked(ada)
+    assert "Forgotten" in await ada.told("/questions", at=at, id=number, choice="words", back="/memory")
     assert "Thun" not in await ada.text("/memory") and (await ada.get(at)).status_code == 404
     bea = await page.signed_in("bea")
     nuts = await memory_of(ada, "nuts")
@@ -416,7 +425,7 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
 
     bea = await page.signed_in("bea", **{"Accept-Language": "pt-BR,de-AT;q=0.8,en;q=0.5"})
     assert 'lang="de"' in (await bea.get("/memory")).text
-    menu = "Chat Gedächtnis Chronik Namen Nächte Fragen Du"
+    menu = "Chat Gedächtnis Termine Du"
     pages = {"/chat/main": "Neues Gespräch", "/memory": "Noch nichts gemerkt", "/timeline": "Noch nichts hat ein Datum",
              "/entities": "Noch keine Namen", "/night": "Noch keine Nacht", "/me": "„bea“ auf dem Terminal"}  # fmt: skip
     for path, said in pages.items():
@@ -428,10 +437,10 @@ async def test_a_page_speaks_the_language_of_its_visitor(page: Page) -> None:
     async with bea.stream() as events:
         await bea.say("/profile language fr")
         await grown(events, "en français")
-    assert "Discussion Mémoire Dates" in await bea.text("/me")
+    assert "Discussion Mémoire Rappels" in await bea.text("/me")
     # Also where nothing is, and where a form is refused.
     lost = (await bea.get("/nowhere")).text
-    assert 'lang="fr"' in lost and "Discussion Mémoire Dates" in words(lost)
+    assert 'lang="fr"' in lost and "Discussion Mémoire Rappels" in words(lost)
     assert 'lang="fr"' in (await bea.post("/memory", value="x", nonce="x")).text
 
 
@@ -672,7 +681,9 @@ async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: 
     ada = await page.signed_in()
     for text in ("I play the oboe", "I play chess"):
         await ada.told("/memory", at="/memory", value=text)
-    await ada.told("/forget", at="/memory", value="oboe")
+    assert 'class="waits"' not in (await ada.get("/memory")).text
+    await ada.told("/forget", at="/memory", ids=await memory_of(ada, "oboe"))
+    assert 'href="/questions" aria-label="Questions that wait for you: 1"' in (await ada.get("/memory")).text
     ((number, _),) = await asked(ada)
     assert "Forgotten" in await ada.told("/questions", at="/questions", id=number, choice="words")
     await ada.say("/forget chess", thread="games")
@@ -684,6 +695,9 @@ async def test_questions_of_the_page_itself_are_answered_where_they_stand(page: 
     await ada.told("/me", at="/me", action="delete")
     ((number, choices),) = await asked(ada)
     assert choices == ["yes", "no"] and "Erase everything" in await ada.text("/questions")
+    for typed in ("", "yes"):
+        refused = await ada.post("/questions", at="/questions", id=number, choice="yes", typed=typed)
+        assert refused.status_code == 400 and "type “erase” here" in refused.text
     await ada.told("/questions", at="/questions", id=number, choice="no")
     assert "chess" in await ada.text("/memory")
     await ada.say("/remind water the plants")
@@ -726,7 +740,7 @@ async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) ->
         await ada.say(text)
     chess = await memory_of(ada, "chess")
     await ada.post(f"/memory/{chess}", at=f"/memory/{chess}", action="pin")
-    pinned = await ada.text("/memory?show=pinned")
+    pinned = await found(ada, "/memory?show=pinned")
     assert "1 found · Pinned" in pinned and "chess" in pinned and "Bern" not in pinned
     assert "Nothing found" in await ada.text("/memory?show=fading")
     await page.alter(("update memories set last_reinforced_at = last_reinforced_at - 86400000 * ?", [400]))
@@ -734,9 +748,63 @@ async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) ->
     assert "Fading" in fading and "chess" not in fading and "Nothing found" not in fading
     assert "chess" in await ada.text("/memory?show=other"), "what is no state is none"
     html = (await ada.get("/memory")).text
-    places = re.findall(r'href="/memory\?(q=place%3A[^"]+)"', html)
+    places = re.findall(r'href="/memory\?(place=[^"]+)"', html)
     assert places, html
     assert "found" in await ada.text(f"/memory?{places[0]}")
+
+
+async def test_forget_these_takes_what_is_listed_and_nothing_else(page: Page) -> None:
+    """What matches by the time of the answer stays, and so does what others of one person's know by the same words."""
+    ada = await page.signed_in()
+    for text in ("I like green tea", "I like black tea", "I live in Bern"):
+        await ada.say(text)
+    html = (await ada.get("/memory?q=tea")).text
+    ids = unescape(html.partition('name="ids" value="')[2].partition('"')[0])
+    assert {one[:2] for one in ids.split()} == {"m_", "s_"} and html.count('<meter class="fits"') == len(ids.split())
+    bea = await page.signed_in("bea")
+    assert "nothing here to forget" in await bea.told("/forget", at="/memory", ids=ids)
+    assert (await ada.post("/forget", at="/memory", ids="me")).status_code == 400
+    await ada.say("I like white tea", thread="later")
+    listed = await ada.told("/forget", at="/memory", ids=ids)
+    assert "green tea" in listed and "black tea" in listed and "white" not in listed and "Bern" not in listed
+    assert "Forget these 2 and erase 2 messages Forget, keep the messages Keep it" in listed
+    ((number, _),) = await asked(ada)
+    assert "Forgotten" in await ada.told("/questions", at="/questions", id=number, choice="words")
+    left = await ada.text("/memory")
+    assert "green" not in left and "black" not in left and "white tea" in left and "Bern" in left
+
+
+async def test_what_is_new_since_the_last_visit_is_marked(tmp_path: Path, unused_tcp_port: int) -> None:
+    """A visit ends after half an hour without a request; its end outlives a restart, with the session."""
+    clock = Clock()
+    served = Served(tmp_path, port=unused_tcp_port, now=clock)
+    async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+        ada = await page.signed_in()
+        await ada.told("/memory", at="/memory", value="I live in Bern")
+        assert "New since" not in await ada.text("/memory")
+        clock.shift += 3_600
+        assert "New since" not in await ada.text("/memory")
+        await ada.told("/memory", at="/memory", value="I play chess")
+        shown = await ada.text("/memory")
+        assert "New since you were here 1" in shown and "new" in shown
+        new = await found(ada, "/memory?show=new")
+        assert "chess" in new and "Bern" not in new
+        clock.shift += 3_600
+        assert "New since" not in await ada.text("/memory")
+
+
+async def test_filters_are_picked_from_lists(page: Page) -> None:
+    ada = await page.signed_in()
+    for text in ("I live in Bern", "My sister is called Marta Keller", "I am allergic to nuts"):
+        await ada.told("/memory", at="/memory", value=text)
+    html = (await ada.get("/memory")).text
+    for option in ('<option value="health">Health (1)', '<option value="Marta Keller">Marta Keller (1)'):
+        assert option in html, words(html)
+    assert "health <small>1</small>".casefold() in html.casefold()
+    picked = (await ada.get("/memory?category=health&about=")).text
+    assert "nuts" in picked and ">You live in Bern<" not in picked and '<option value="health" selected>' in picked
+    assert "Marta" in await ada.text("/memory?about=Marta+Keller") and "1 found" in await ada.text("/memory?place=Bern")
+    assert "Nothing found" in await ada.text("/memory?category=health&about=Marta+Keller")
 
 
 async def test_a_quote_leads_to_the_platforms_own_message(tmp_path: Path, unused_tcp_port: int) -> None:

@@ -58,7 +58,7 @@ async def test_a_session_ends_with_disuse_or_on_request(memory: Service, clock: 
         session = await visits.session("token")
         assert session is not None
         assert not visits.is_noted(session)
-        await visits.visited(session.id)
+        await visits.visited(session)
     clock.move(days=15)
     assert await visits.session("token") is None
 

@@ -243,10 +243,8 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.held_at(context, date(2999, 1, 1), limit=10_000, page=1),
         await browse.some(context, [row_id for row_id, _ in rows]),
         await browse.entities(context),
-        await browse.places(context, limit=10_000),
-        await browse.tags(context, limit=10_000),
-        await browse.shelf(context, TIERS[2], state="pinned", limit=1_000, page=1),
-        await browse.shelf(context, TIERS[2], state="fading", limit=1_000, page=1),
+        parts := await browse.parts(context, since=0),
+        await browse.some(context, [row_id for some in parts.states.values() for row_id in some]),
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
@@ -549,7 +547,7 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "places", "tags", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "entered")
         ),
         read=_paged,
         shows=_learned,
