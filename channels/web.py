@@ -198,6 +198,8 @@ class WebChannel(Channel):
         self._held = _Held(now)
         self._rows: dict[tuple[Place, str], int] = {}
         self._unnumbered = count(1)
+        #: True from when messages are taken no more until they are again, as while the program ends.
+        self.is_ending = False
 
     @property
     def id(self) -> str:
@@ -255,6 +257,8 @@ class WebChannel(Channel):
 
     async def say(self, inbound: Inbound) -> None:
         """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
+        if self.is_ending:
+            raise NotTaken("Remora is restarting. Send it again.")
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._said.put((inbound, taken))
         await taken
@@ -271,9 +275,11 @@ class WebChannel(Channel):
     # For the gateway ----------------------------------------------------------------------------------------------
 
     async def run(self, host: Host) -> None:
+        self.is_ending = False
         try:
             await self._take(host)
         finally:
+            self.is_ending = True
             # Nobody answers from now on, and the store closes soon.
             for stream in [stream for streams in self._streams.values() for stream in streams]:
                 stream.close()

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,10 +18,12 @@ from aiohttp import web
 from channels.base import Place, rows
 from channels.web import TYPING, PageItem, Tab, answer_key, said_key
 from gateway.config.loading import FORMS
+from gateway.page.memory_pages import page_of
 from gateway.page.site import Refused, Visit
-from memory.browse.talks import Conversation
+from gateway.page.visitors import FIRST
+from memory.browse.talks import END, Conversation, ConversationLine
 
-#: Messages shown of a conversation, and conversations in the list.
+#: Messages shown of a conversation at once, and conversations in the list.
 _LINES: Final = 80
 _LISTED: Final = 50
 #: Seconds after which a silent stream sends a sign of life, and between two looks at whether it may go on.
@@ -35,28 +37,33 @@ _ANSWER: Final = 20.0
 _THREAD: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 #: The name that the page's script gives to a message.
 _ONCE: Final = re.compile("[a-z0-9]{16,40}")
-#: The path of the first conversation, which has no thread.
-FIRST: Final = "main"
+#: The ways to ask for a part of a conversation, each by the id of a message.
+WAYS: Final = ("before", "after", "at")
 
 
 async def chats(visit: Visit) -> web.StreamResponse:
-    talks = await _listed(visit)
+    talks, _ = await _listed(visit)
     return visit.to(f"/chat/{talks[0][0] if talks else FIRST}#end")
 
 
 async def chat(visit: Visit) -> web.StreamResponse:
     visitor, name = visit.visitor, visit.path["thread"]
-    items = await _log(visit, visitor.place(_thread(name)))
+    part = await _part(visit, visitor.place(_thread(name)))
+    page = page_of(visit)
+    talks, more = await _listed(visit, page)
     return visit.html(
         "chat.html",
-        log=_shown(visit, name, items),
-        seen=_hash(items),
+        log=_shown(visit, name, part),
+        seen=_hash(part.items),
         watched=_WATCHED,
-        talks=await _listed(visit),
+        talks=talks,
+        page=page,
+        more=more,
         name=name,
         who=hashlib.sha256(f"{visitor.channel.id} {visitor.account}".encode()).hexdigest()[:16],
         new=f"c{visitor.nonce().partition('.')[0][:10]}",
-        empty=not items,
+        empty=not part.items,
+        growing=any(item.growing for item in part.items),
     )
 
 
@@ -79,7 +86,11 @@ async def forget(visit: Visit) -> web.StreamResponse:
 
 
 async def stop(visit: Visit) -> web.StreamResponse:
-    return await _say(visit, text="/stop")
+    """Ends the answer being made, or only that of the turn whose item the form names. It says nothing by itself."""
+    turn = visit.form.get("turn", "").removeprefix("t")
+    number = visit.number(turn, "page.no_answer") if turn else None
+    await visit.visitors.stop(visit.visitor.place(_thread(visit.path["thread"])), number)
+    return await _back(visit)
 
 
 async def _say(visit: Visit, **said: Any) -> web.Response:
@@ -98,20 +109,22 @@ async def file(visit: Visit) -> web.StreamResponse:
     return web.Response(body=data.data, headers=headers, content_type="application/octet-stream")
 
 
-async def latest(visit: Visit) -> web.StreamResponse:
-    """Returns the messages of a conversation, unless they are those that a tab has `seen`."""
+async def log(visit: Visit) -> web.StreamResponse:
+    """Returns the last messages of a conversation, unless a tab has `seen` them, or those before or after one."""
     _check_session(visit)
     thread = visit.path["thread"]
-    items = await _log(visit, visit.visitor.place(_thread(thread)))
-    if _hash(items) == visit.query.get("seen"):
+    part = await _part(visit, visit.visitor.place(_thread(thread)))
+    if _hash(part.items) == visit.query.get("seen"):
         return web.Response(status=204)
-    return web.json_response(_whole(visit, thread, items))
+    return web.json_response(_whole(visit, thread, part))
 
 
 async def events(visit: Visit) -> web.StreamResponse:
     """Streams the changes in a conversation and in those that `also` names, for all tabs of a browser."""
     _check_session(visit)
     visitor, own = visit.visitor, visit.path["thread"]
+    if visitor.channel.is_ending:
+        raise Refused(503, "page.past.restarting")
     names = list(dict.fromkeys([own, *filter(None, visit.query.get("also", "").split(","))]))[:_WATCHED]
     threads = {visitor.place(_thread(name)): name for name in names}
     headers = visit.site.secured({"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
@@ -128,8 +141,8 @@ async def events(visit: Visit) -> web.StreamResponse:
                 visitor.store.delivery.wake(place.session_key)
             await _follow(visit, response, tab, threads, shown)
         except EOFError:  # too far behind, or too many: the page begins anew, or waits until it is used
-            if tab.surplus:
-                await _send(response, "many", {})
+            if tab.surplus or visitor.channel.is_ending:
+                await _send(response, "many" if tab.surplus else "restart", {})
         except ConnectionError:  # nobody reads
             pass
     return response
@@ -173,14 +186,14 @@ async def _send_log(
     visit: Visit, response: web.StreamResponse, place: Place, thread: str, *, seen: str | None = None
 ) -> set[str]:
     """Sends a whole conversation unless the browser has seen it; returns the keys of its items."""
-    items = await _log(visit, place)
-    if _hash(items) != seen:
-        await _send(response, "log", _whole(visit, thread, items))
-    return {item.key for item in items}
+    part = await _part(visit, place, last=True)
+    if _hash(part.items) != seen:
+        await _send(response, "log", _whole(visit, thread, part))
+    return {item.key for item in part.items}
 
 
-def _whole(visit: Visit, thread: str, items: list[PageItem]) -> dict[str, str]:
-    return {"thread": thread, "html": _shown(visit, thread, items), "seen": _hash(items)}
+def _whole(visit: Visit, thread: str, part: _Part) -> dict[str, str]:
+    return {"thread": thread, "html": _shown(visit, thread, part), "seen": _hash(part.items)}
 
 
 async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
@@ -192,37 +205,78 @@ async def _is_behind(visit: Visit, item: PageItem, shown: set[str]) -> bool:
     return any(line.mine and line.platform_ref and said_key(line.platform_ref) not in shown for line in lines)
 
 
-async def _log(visit: Visit, place: Place) -> list[PageItem]:
-    visitor = visit.visitor
-    lines = await visitor.store.memory.browse.lines(visitor.context, place.session_key, limit=_LINES)
-    last = {line.turn_id: line.id for line in lines if not line.mine}
-    items = []
-    for line in lines:
-        if line.mine:
-            key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
-        else:
-            answers = line.turn_id is not None and last[line.turn_id] == line.id
-            key = answer_key(line.turn_id or 0) if answers else f"m{line.id}"
-        items.append(PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine))
-    known = {item.key for item in items}
-    held = [item for item in visitor.channel.held(place) if item.key not in known]
-    # A held item comes after an item of history of the same moment.
-    return sorted([*items, *held], key=lambda item: item.at)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Messages of a conversation one after the other, and the ids of those where `earlier` and `later` ones follow.
+
+    `sought` is the key of the message that was asked for.
+    """
+
+    items: list[PageItem]
+    earlier: int | None = None
+    later: int | None = None
+    sought: str = ""
 
 
-def _shown(visit: Visit, thread: str, items: list[PageItem]) -> str:
-    parts, before = [], ""
+async def _part(visit: Visit, place: Place, *, last: bool = False) -> _Part:
+    """Returns the messages that a request asks for: those before, after or at one, else the `last` ones."""
+    browse, context, key = visit.visitor.store.memory.browse, visit.visitor.context, place.session_key
+    asked = [(way, visit.number(visit.query[way], "page.past.gone")) for way in WAYS if way in visit.query and not last]
+    way, number = asked[0] if asked else ("", END)
+    size = _LINES // 2 if way == "at" else _LINES
+    up, down = list[ConversationLine](), list[ConversationLine]()
+    if way != "after":
+        up = await browse.lines(context, key, limit=size + 1, before=number + (way == "at"))
+    if way in ("after", "at"):
+        down = await browse.lines(context, key, limit=size + 1, after=number)
+    if way == "at" and (not up or up[-1].id != number):
+        raise Refused(404, "page.past.gone")
+    lines = [*up[-size:], *down[:size]]
+    items = [_item(line) for line in lines]
+    is_last = way != "before" and len(down) <= size
+    since = up[0].said_at if len(up) > size else 0 if way != "after" or not lines else lines[0].said_at
+    until = END if is_last or not lines else lines[-1].said_at
+    held = [item for item in visit.visitor.channel.held(place) if since <= item.at <= until]
+    return _Part(
+        items=_merged(items, held),
+        earlier=(lines[0].id if lines else number + 1) if way == "after" or len(up) > size else None,
+        later=None if is_last else (lines[-1].id if lines else number - 1),
+        sought=_item(up[-1]).key if way == "at" else "",
+    )
+
+
+def _merged(items: list[PageItem], held: list[PageItem]) -> list[PageItem]:
+    """Returns the items of history in their order, with the others at their times, after what was said by then."""
+    known, latest, timed = {item.key for item in items}, 0, []
     for item in items:
+        latest = max(latest, item.at)
+        timed.append((latest, item))
+    timed += [(item.at, item) for item in held if item.key not in known]
+    return [item for _, item in sorted(timed, key=lambda pair: pair[0])]
+
+
+def _item(line: ConversationLine) -> PageItem:
+    if line.mine:
+        key = f"m{line.id}" if line.platform_ref is None else said_key(line.platform_ref)
+    else:
+        key = answer_key(line.turn_id) if line.is_last and line.turn_id is not None else f"m{line.id}"
+    return PageItem(key=key, at=line.said_at, text=line.text, markdown=not line.mine, mine=line.mine)
+
+
+def _shown(visit: Visit, thread: str, part: _Part) -> str:
+    shown, before = [], ""
+    for item in part.items:
         day = visit.texts.date(item.at)
-        parts.append(_one(visit, thread, item, day=day if day != before else ""))
+        is_sought = item.key == part.sought
+        shown.append(_one(visit, thread, item, day=day if day != before else "", is_sought=is_sought))
         before = day
-    return "".join(parts)
+    return visit.text("_part.html", shown="".join(shown), thread=thread, part=part)
 
 
-def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "") -> str:
+def _one(visit: Visit, thread: str, item: PageItem, *, day: str = "", is_sought: bool = False) -> str:
     return visit.text(
         "_item.html", item=item, day=day, turn=_turn(item), rows=rows(item.buttons), typing=item.key == TYPING,
-        thread=thread, clock=visit.texts.moment(item.at)[-5:],
+        thread=thread, clock=visit.texts.moment(item.at)[-5:], sought=is_sought,
     )  # fmt: skip
 
 
@@ -231,15 +285,19 @@ def _turn(item: PageItem) -> str:
     return number if number != item.key and number.isdecimal() and not item.growing else ""
 
 
-async def _listed(visit: Visit) -> list[tuple[str, Conversation]]:
-    visitor, platform = visit.visitor, visit.visitor.channel.platform
-    talks = await visitor.store.memory.browse.talks(visitor.context, platform=platform, limit=_LISTED)
-    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks]
-    return [
+async def _listed(visit: Visit, page: int = 1) -> tuple[list[tuple[str, Conversation]], bool]:
+    """Returns the conversations on a page of the list, by the paths of their threads, and whether more follow."""
+    visitor, skip = visit.visitor, (page - 1) * _LISTED
+    talks = await visitor.store.memory.browse.talks(
+        visitor.context, platform=visitor.channel.platform, limit=_LISTED + 1, skip=skip
+    )
+    places = [(Place.from_session_key(talk.session_key), talk) for talk in talks[:_LISTED]]
+    shown = [
         (place.thread or FIRST, one)
         for place, one in places
         if place == visitor.place(place.thread) and place.thread != FORMS
     ]
+    return shown, len(talks) > _LISTED
 
 
 def _thread(name: str) -> str | None:

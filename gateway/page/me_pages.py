@@ -131,7 +131,7 @@ async def out(visit: Visit) -> web.StreamResponse:
         return visit.to("/me")
     else:
         await visits.sign_out(session.id)
-    response = visit.to("/in")
+    response = visit.to("/in?left=1")
     visit.site.drop_cookie(visit.request, response)
     return response
 

@@ -19,8 +19,8 @@ from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
 from gateway.commands.why import NO_MODEL, judged, telling_parts
-from gateway.config.loading import FORMS, WEB_PREFIX
-from gateway.page.plots import Bar, Plot, Series
+from gateway.config.loading import WEB_PREFIX
+from gateway.page.plots import Plot, Series, Stack
 from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
 from gateway.wording.texts import Texts, part_of
@@ -193,10 +193,20 @@ async def _searched(visit: Visit, filters: Filters) -> dict[str, Any]:
         elif hit.passage is not None and has_words:
             message = hit.passage.message
             words = phrases.quote(message, visitor.context, message.text[:300], language=language)
-            quotes.append((visit.texts.date(message.said_at), words, close))
+            quotes.append((visit.texts.date(message.said_at), words, close, message))
             ids.append(f"s_{message.id}")
     groups = [("", memories)] if memories else []
-    return {"groups": groups, "farther": farther, "quotes": quotes, "total": len(ids), "ids": ids}
+    addresses = await addresses_of(visit, [message for *_, message in quotes])
+    said = [(when, words, close, addresses.get(message.id, "")) for when, words, close, message in quotes]
+    return {"groups": groups, "farther": farther, "quotes": said, "total": len(ids), "ids": ids}
+
+
+async def addresses_of(visit: Visit, messages: list[Message]) -> dict[int, str]:
+    """Returns where the messages of the visitor's private conversations are shown, by their ids."""
+    visitor = visit.visitor
+    keys = await visitor.store.memory.browse.keys_of(visitor.context, [one.id for one in messages])
+    refs = {one.id: one.platform_ref for one in messages}
+    return {number: visit.visitors.address_of(visitor, key, number, refs[number]) for number, key in keys.items()}
 
 
 def _grouped(
@@ -302,8 +312,9 @@ def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
         "date": texts.moment(source.said_at),
         "who": texts("page.you") if mine else source.author_name or visitor.served.spec.name,
         "where": texts("platform.web") if place.channel.startswith(WEB_PREFIX) else place.channel,
-        "address": visit.visitors.address_of(place, source.platform_ref),
-        "chat": (place.thread or "main") if place.channel == visitor.channel.id and place.thread != FORMS else "",
+        "address": ""
+        if source.text is None
+        else visit.visitors.address_of(visitor, source.session_key, source.message_id, source.platform_ref),
     }
 
 
@@ -339,6 +350,7 @@ async def why(visit: Visit) -> Response:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
     answer = " ".join(one.text for one in said if not one.mine)
+    addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
     placed: dict[str, list[dict[str, Any]]] = {}
     without_model = any(spent.model == NO_MODEL for spent in found.spent)
     terms = set(tokens(answer))
@@ -346,7 +358,7 @@ async def why(visit: Visit) -> Response:
         # Without a model an answer rests on what was recalled, and on nothing else.
         is_said = entry.placed == "recalled" if without_model else entry.placed != "unused" and _is_in(named, terms)
         place = "said" if is_said and named is not None else entry.placed
-        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold()))
+        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold(), addresses))
     groups = []
     for place, heading in _FOUND:
         entries = placed.get(place, [])
@@ -373,19 +385,31 @@ def _is_in(named: Memory | Message | None, answer: Set[str]) -> bool:
     return bool(terms) and 2 * sum(term in answer for term in terms) >= len(terms)
 
 
-def _portions(texts: Texts, found: Why) -> Bar | None:
+def _portions(texts: Texts, found: Why) -> Stack | None:
     known = [(texts(f"see.why.{name}"), hue, found.portions[name]) for hue, name in enumerate(_PORTIONS)
              if found.portions.get(name)]  # fmt: skip
-    return Bar(title=texts("see.why.request"), series=known) if known else None
+    return Stack(title=texts("see.why.request"), series=known) if known else None
 
 
 def _entry(
-    visit: Visit, found: Why, entry: RecalledEntry, named: Memory | Message | None, answer: str
+    visit: Visit,
+    found: Why,
+    entry: RecalledEntry,
+    named: Memory | Message | None,
+    answer: str,
+    addresses: dict[int, str],
 ) -> dict[str, Any]:
     texts = visit.texts
     parts = [(texts(f"part.{name}"), name in SCORE_FACTORS, value) for name, value in telling_parts(entry)]
-    shown: dict[str, Any] = {"score": entry.score, "parts": parts, "memory": None, "quote": "", "now": None}
-    shown["tokens"] = entry.tokens
+    shown: dict[str, Any] = {
+        "score": entry.score,
+        "parts": parts,
+        "memory": None,
+        "quote": "",
+        "now": None,
+        "address": "",
+        "tokens": entry.tokens,
+    }
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)
         may = named.live and not named.follows
@@ -397,6 +421,7 @@ def _entry(
         shown["quote"] = texts("why.forgotten")
     else:
         shown["quote"] = phrases.quote(named, visit.visitor.context, named.text[:400], language=texts.language)
+        shown["address"] = addresses.get(named.id, "")
     return shown
 
 

@@ -89,7 +89,7 @@ class Plot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class Stack:
     """One bar of named parts of a whole, with the share of each."""
 
     title: str

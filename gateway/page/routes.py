@@ -16,6 +16,7 @@ from gateway.page import (
     memory_pages,
     question_pages,
     reminder_pages,
+    search_page,
     world_pages,
 )
 from gateway.page.command_forms import COMMAND_FORMS
@@ -34,12 +35,13 @@ ROUTES: Final = (
     Route(method="GET", pattern="/chat", handler=chat_pages.chats),
     Route(method="GET", pattern="/chat/{thread}", handler=chat_pages.chat),
     Route(method="GET", pattern="/chat/{thread}/events", handler=chat_pages.events),
-    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.latest),
+    Route(method="GET", pattern="/chat/{thread}/log", handler=chat_pages.log),
     Route(method="GET", pattern="/chat/{thread}/file/{row}", handler=chat_pages.file),
     Route(method="POST", pattern="/chat/{thread}/say", handler=chat_pages.say, takes_files=True),
     Route(method="POST", pattern="/chat/{thread}/press", handler=chat_pages.press),
     Route(method="POST", pattern="/chat/{thread}/forget", handler=chat_pages.forget),
     Route(method="POST", pattern="/chat/{thread}/stop", handler=chat_pages.stop),
+    Route(method="GET", pattern="/search", handler=search_page.search),
     Route(method="GET", pattern="/memory", handler=memory_pages.listed),
     Route(method="POST", pattern="/answer", handler=command_forms.press),
     Route(method="GET", pattern="/receipt", handler=question_pages.received),

@@ -30,6 +30,8 @@ from gateway.reception.router import Router
 from memory.context import Context
 from memory.people.visits import SignedIn, Visits
 
+#: The path of the first conversation, which has no thread.
+FIRST: Final = "main"
 #: Milliseconds after the sign-in for which an admin has their rights on the page.
 _ADMIN_MS: Final = 3_600_000
 #: Sessions whose receipt waits to be shown.
@@ -207,10 +209,13 @@ class Visitors:
         channel_there = self._all.get(channel)
         return channel_there if channel_there is not None and channel_there.capabilities.buttons else None
 
-    def address_of(self, place: Place, message_id: str | None) -> str | None:
-        """Returns the address at which a platform shows a message; None if there is none."""
+    def address_of(self, visitor: Visitor, session_key: str, row_id: int, message_id: str | None) -> str:
+        """Returns the address of a message, on the page or where a platform shows it; "" if it has none."""
+        place = Place.from_session_key(session_key)
+        if place == visitor.place(place.thread):
+            return "" if place.thread == FORMS else f"/chat/{place.thread or FIRST}?at={row_id}#at"
         channel = self._all.get(place.channel)
-        return None if channel is None or message_id is None else channel.link(place, message_id)
+        return "" if channel is None or message_id is None else channel.link(place, message_id) or ""
 
     async def press(self, inbound: Inbound) -> bool:
         """Presses a button in a chat elsewhere; returns False if its author may not speak there. Raises `NotTaken`."""
@@ -242,6 +247,9 @@ class Visitors:
 
     def kept(self, visitor: Visitor) -> list[PageItem] | None:
         return self._receipts.pop(visitor.session.id, None)
+
+    async def stop(self, place: Place, turn_id: int | None) -> bool:
+        return await self._router.stop(place, turn_id)
 
     async def answers(self, visitor: Visitor, place: Place, *, seconds: float) -> None:
         with visitor.channel.tab(place), suppress(TimeoutError):

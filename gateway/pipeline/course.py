@@ -192,6 +192,7 @@ class Stops:
         self._deadlines: dict[str, asyncio.Timeout] = {}
         self._under_way: set[str] = set()
         self._stopped: set[str] = set()
+        self._turns: dict[str, int] = {}
 
     @contextmanager
     def under_way(self, session_key: str) -> Iterator[None]:
@@ -208,10 +209,11 @@ class Stops:
         """Notes that an answer is complete and only being kept, which can't be stopped."""
         self._under_way.discard(session_key)
         self._stopped.discard(session_key)
+        self._turns.pop(session_key, None)
 
-    def stop(self, session_key: str) -> bool:
-        """Ends the answer that is being made in a session. Returns False if there is none."""
-        if session_key not in self._under_way:
+    def stop(self, session_key: str, turn_id: int | None = None) -> bool:
+        """Ends the answer that is being made in a session, or only that of a turn. Returns False if there is none."""
+        if session_key not in self._under_way or turn_id not in (None, self._turns.get(session_key)):
             return False
         self._stopped.add(session_key)
         deadline = self._deadlines.get(session_key)
@@ -226,8 +228,10 @@ class Stops:
         return stopped
 
     @asynccontextmanager
-    async def deadline(self, session_key: str) -> AsyncIterator[None]:
+    async def deadline(self, session_key: str, turn_id: int | None = None) -> AsyncIterator[None]:
         """Raises `TimeoutError` when the turn's time is up, its person says stop, or has said so before."""
+        if turn_id is not None:
+            self._turns[session_key] = turn_id
         if session_key in self._stopped:
             raise TimeoutError
         async with asyncio.timeout(self._seconds) as deadline:

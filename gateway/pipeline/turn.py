@@ -179,7 +179,7 @@ class TurnRunner:
             log.error("turn.given_up", session=key, turn=turn.id, attempts=turn.attempts)
             return await cut_off(course, course.texts("error.internal"), "given_up")
         try:
-            async with self._listener(course) as on_text, self.stops.deadline(key):
+            async with self._listener(course) as on_text, self.stops.deadline(key, turn.id):
                 return await self._answered(course, on_text)
         except ModelError as exc:
             log.error("turn.failed", session=key, turn=turn.id, code=exc.code, error=str(exc))
@@ -208,7 +208,9 @@ class TurnRunner:
         channel, place, turn_id = course.channel, course.heard[0].inbound.place, course.turn.id
         secret = any(one.original is not None for one in course.heard)
         may_be_silent = course.heard[0].inbound.task is not None
-        if channel is None or not channel.reachable(place) or (course.appends and secret) or may_be_silent:
+        # What needs no message grows for whoever comes meanwhile, as to a page that nobody had open.
+        seen = channel is not None and (channel.drafts(place) or channel.reachable(place))
+        if channel is None or not seen or (course.appends and secret) or may_be_silent:
             yield None
             return
 

@@ -313,8 +313,8 @@ class Router:
         if place.channel in self._channels:
             self._start(place.session_key, self._intake.take_back_learned(store, place, said["ids"]))
 
-    async def stop(self, place: Place) -> bool:
-        stopped = [store.turns.stops.stop(place.session_key) for store in self._roster.each_store]
+    async def stop(self, place: Place, turn_id: int | None = None) -> bool:
+        stopped = [store.turns.stops.stop(place.session_key, turn_id) for store in self._roster.each_store]
         return any(stopped)
 
     async def settled(self, place: Place) -> None:

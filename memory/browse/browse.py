@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from memory import keys, profile
 from memory.browse import talks as conversations
+from memory.browse.talks import ConversationHit
 from memory.browse.why import Shown, shown, why
 from memory.context import Context, anew, confined, in_read, reads, sees
 from memory.errors import NotFound
@@ -23,6 +24,7 @@ from memory.store.database import Database, Parameter, Reader, walled
 from memory.store.entities import Entity
 from memory.store.memories import LIVE, Kind, Memory
 from memory.text.times import clock
+from memory.text.words import query_terms
 from memory.typed_filters import NO_FILTERS, Filters, GroupOf
 
 #: Parts of the list that are neither a kind nor a name: written since the last visit, pinned, less than half as strong.
@@ -274,6 +276,24 @@ class Browse:
             context.scope, query, timezone=context.timezone, limit=limit, weights=weights, filters=filters
         )
 
+    async def said(
+        self,
+        context: Context,
+        words: str,
+        *,
+        limit: int,
+        before: tuple[int, int] = (conversations.END, conversations.END),
+    ) -> list[ConversationHit]:
+        """Returns messages of all conversations of the person that hold all of `words`; see `conversations.said`."""
+        scope = (await self._database.read(lambda reader: anew(reader, context))).scope
+        terms = query_terms(words)
+        return await self._search.read(
+            scope,
+            lambda reader, indexed: conversations.said(
+                reader, scope, terms, indexed=indexed, limit=limit, before=before
+            ),
+        )
+
     async def filters(self, context: Context, text: str, *, group_of: GroupOf) -> Filters:
         """Returns the words and filters of a typed text. Raises `UnknownFilter` and `UnreadFilter`."""
         today = clock.local_date(self._now(), context.timezone)
@@ -342,6 +362,7 @@ class Browse:
     talks = sees(conversations.talks)
     lines = sees(conversations.lines)
     turn_lines = sees(conversations.of_turn)
+    keys_of = sees(conversations.keys_of)
     entered = sees(conversations.entered)
     used = sees(conversations.used)
     dated = sees(_dated)

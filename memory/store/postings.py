@@ -141,3 +141,7 @@ def check(reader: Reader, *, thorough: bool) -> None:
 
 
 _HELD: Final = "partition in (select value from json_each(?)) and term in (select value from json_each(?))"
+#: The condition for messages m that hold each of some terms. Its parameters: partitions, distinct terms, their number.
+HOLDING_ALL: Final = (
+    f"m.id in (select doc / 2 from postings where {_HELD} and doc % 2 = 1 group by doc having count(distinct term) = ?)"
+)

@@ -63,7 +63,7 @@ class Served:
     """One installation in `folder`. `sections` are top-level sections of the configuration, instead of those here.
 
     `model` is laid over the entry of the model at `model_url`; without one the agent is offline. `more` are further
-    channels. `port` is where health is told. `reload` is set to have the configuration read anew.
+    channels. `port` is where health is told. `reload` is set to have the configuration read anew, `stop` to end it.
     """
 
     def __init__(
@@ -87,6 +87,7 @@ class Served:
         self.code: int | None = None
         self.said: list[str] = []
         self.reload = asyncio.Event()
+        self.stop = asyncio.Event()
         self._now = now
         self._more = more or {}
         bots = {"telegram": "[]", "discord": "[]"}
@@ -124,7 +125,7 @@ class Served:
         """Serves while the block runs. Raises what ended it before."""
         sources = Sources(lambda: load(self.folder / "config.yaml", {}, self.folder, pace=self.pace), self.reload)
         config = sources.read()
-        stop = asyncio.Event()
+        self.stop = stop = asyncio.Event()
         channels = {**bots.channels(config, now=self._now), **self._more}
         serving = asyncio.create_task(
             serve(config, channels, stop=stop, say=self.said.append, sources=sources, now=self._now)

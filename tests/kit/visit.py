@@ -132,6 +132,17 @@ class Page:
         rows: list[list[Any]] = json.loads(out)
         return rows
 
+    async def talked(self, count: int, *, words: str = "line") -> None:
+        """Lengthens the first conversation by `count` lines, half of them the bot's: "line 1" to "line count"."""
+        sql = (
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < ?) insert into messages"
+            " (session_id, role, author_id, author_name, text, tokens, learn, recall, sitting, said_at, recorded_at,"
+            " owner_id, nth) select m.session_id, iif(i % 2, 'user', 'assistant'), iif(i % 2, m.author_id, null),"
+            " m.author_name, ? || ' ' || i, 3, 0, 1, 1, m.said_at + i * 1000, m.recorded_at, m.owner_id, 1000 + i"
+            " from n, (select * from messages where role = 'user' order by id limit 1) m"
+        )
+        await self.alter((sql, (count, words)))
+
     async def close(self) -> None:
         await asyncio.gather(*(client.aclose() for client in self._clients))
 

@@ -248,7 +248,9 @@ async def _paged(world: World, spot: Spot) -> object:
         await browse.talks(context, platform="telegram", limit=100),
         *[await browse.lines(context, row["key"], limit=100) for row in keys],
         *[await browse.turn_lines(context, turn_id) for turn_id in turns],
+        *[await browse.said(context, canary.word, limit=100) for canary in world.canaries[-_LATEST:]],
         *[await browse.entered(context, row_id, limit=100) for row_id, _ in rows],
+        await browse.keys_of(context, range(1, 1_000)),
     ]
 
 
@@ -547,7 +549,8 @@ WAYS: dict[str, Way] = {
     "page": Way(
         methods=tuple(
             f"Browse.{name}"
-            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "entered")
+            for name in ("shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines", "said",
+                         "keys_of", "entered")
         ),
         read=_paged,
         shows=_learned,

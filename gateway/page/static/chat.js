@@ -14,7 +14,9 @@ const air = new BroadcastChannel(navigator.locks ? group : `${group} ${Math.rand
 const unsent = new Map();
 let seen = log.dataset.seen;
 let later = [];
-let pinned = true;
+// A page that was asked for a message shows that one, not the last.
+const sought = document.getElementById("at");
+let pinned = !sought && !isPast();
 
 // The draft of each conversation outlives a reload, in its tab alone.
 const draft = `remora draft ${who} ${own}`;
@@ -26,13 +28,17 @@ const busy = () => { stop.hidden = !log.querySelector(".growing"); };
 // What is shown --------------------------------------------------------------------------------------------------
 
 function showLog({ html, seen: now }) {
+  if (isPast()) return;
   seen = now;
-  log.innerHTML = html;
-  for (const message of unsent.values()) keep(message);
+  still(() => {
+    showLast(html);
+    for (const message of unsent.values()) keep(message);
+  });
   shown();
 }
 
 function shown() {
+  watchEdges();
   for (const code of log.querySelectorAll(".item:not(.growing) .words pre")) copiable(code);
   busy();
   bottom();
@@ -73,22 +79,23 @@ function grow(node, fresh) {
 }
 
 function showItem({ key, html }) {
-  const made = document.createElement("template");
-  made.innerHTML = html;
+  seen = "";
+  taken(key);
+  if (isPast()) return;
+  const made = parsed(html);
   document.getElementById("nothing")?.remove();
   document.getElementById("typing")?.remove();
-  seen = "";
-  unsent.delete(key);
   const old = document.getElementById(key);
-  const fresh = made.content.querySelector("article");
+  const fresh = made.querySelector("article");
   if (old?.classList.contains("growing") && fresh) grow(old, fresh);
-  else if (old) old.replaceWith(made.content);
-  else log.append(made.content);
+  else if (old) old.replaceWith(made);
+  else log.append(made);
   shown();
 }
 
 const STATES = {
-  on: () => { state.textContent = ""; },
+  on: () => { state.textContent = ""; resend(); },
+  restart: () => { state.textContent = log.dataset.restart; },
   lost: () => { state.textContent = log.dataset.lost; },
   many: () => { state.textContent = log.dataset.many; },
   over: async () => {
@@ -113,6 +120,7 @@ let wait = 500;
 let also = "";
 let current = "lost";
 let heard = 0;
+let restarts = -Infinity;
 // Milliseconds in which a tab that holds the lock answers.
 const PATIENCE = 5000;
 
@@ -196,11 +204,13 @@ async function listen() {
     opened.addEventListener(kind, (event) => tell({ kind, ...JSON.parse(event.data) }));
   }
   opened.addEventListener("over", () => end("over"));
+  opened.addEventListener("restart", () => { restarts = performance.now(); });
   // Too many browsers of this person: it begins again when one of its tabs is used.
   opened.addEventListener("many", () => end("many"));
   opened.onerror = async () => {
     if (stream !== opened) return;
-    end("lost");
+    // After a minute it is more than a restart.
+    end(performance.now() - restarts < 60000 ? "restart" : "lost");
     trying = setTimeout(listen, wait);
     wait = Math.min(wait * 2, 15000);
     await catchUp();
@@ -269,6 +279,7 @@ async function used() {
   }
 }
 
+addEventListener("online", resend);
 addEventListener("focus", used);
 document.addEventListener("pointerdown", used);
 document.addEventListener("keydown", used);
@@ -303,13 +314,13 @@ async function post(target, data) {
   try {
     reply = await fetch(target, { method: "POST", body: data, headers: { "X-Remora": "1" }, redirect: "manual", keepalive, signal });
   } catch {
-    throw new Unsent(log.dataset.failed);
+    throw Object.assign(new Unsent(log.dataset.failed), { lost: true });
   }
   if (reply.ok) return;
   const over = reply.status === 401 || reply.type === "opaqueredirect";
   const why = over ? "" : (await reply.text().catch(() => "")).trim().slice(0, 500);
   const said = why ? `${log.dataset.unsent} ${why}` : log.dataset.failed;
-  throw Object.assign(new Unsent(said), { over, stale: over || reply.status === 403 });
+  throw Object.assign(new Unsent(said), { over, stale: over || reply.status === 403, lost: reply.status === 503 });
 }
 
 // Sends a form; where its session is over, with a word of the session that its person has begun since. The page then
@@ -341,55 +352,78 @@ async function renewed() {
 
 // Shows a message that is on its way, until the server's own item takes its place; it has the same name.
 function keep(message) {
-  if (document.getElementById(message.key)) { unsent.delete(message.key); return; }
+  if (document.getElementById(message.key)) { taken(message.key); return; }
   document.getElementById("nothing")?.remove();
   log.append(message.item);
 }
 
+function taken(key) {
+  unsent.delete(key);
+  kept.drop(key.slice(1));
+}
+
+// Sends what the connection lost, in its order, once there is one again.
+async function resend() {
+  for (const message of [...unsent.values()]) if (message.lost) await deliver(message);
+}
+
 async function deliver(message) {
   const { item, key, target, data } = message;
+  message.lost = false;
   item.classList.remove("failed");
   item.setAttribute("aria-busy", "true");
   try {
-    await send(target, data, () => unsent.delete(key));
+    await send(target, data, () => taken(key));
   } catch (error) {
     // It may have arrived after all: then its item has come with the stream.
     if (unsent.has(key)) {
-      item.classList.add("failed");
-      const reason = item.querySelector(".reason");
-      if (error.over) signIn(reason);
-      else reason.textContent = error.message;
+      message.lost = Boolean(error.lost);
+      fail(message, error.message);
+      if (error.over) signIn(item.querySelector(".reason"));
       bottom();
     }
   }
   item.removeAttribute("aria-busy");
 }
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  const target = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  if (target.endsWith("/stop")) { act(target, new URLSearchParams({ nonce: form.elements.nonce.value }), stop); return; }
-  const text = field.value;
-  if (!text.trim() && !files.files.length) return;
-  const data = new FormData(form);
-  const word = once();
+function fail({ item }, reason) {
+  item.classList.add("failed");
+  item.querySelector(".reason").textContent = reason;
+}
+
+function waiting(word, text, names, data) {
   data.set("once", word);
   const item = document.createElement("article");
   item.className = "item mine unsent";
   item.append(...document.getElementById("sending").cloneNode(true).childNodes);
-  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data };
+  const message = { key: `u${word}`, item, target: form.getAttribute("action"), data, lasts: !names.length && kept.put(word, text) };
   item.id = message.key;
-  item.querySelector(".words").textContent = [text.trim(), ...[...files.files].map((file) => `[${file.name}]`)].filter(Boolean).join("\n");
+  item.querySelector(".words").textContent = [text, ...names].filter(Boolean).join("\n");
   item.querySelector(".again").addEventListener("click", () => deliver(message));
-  item.querySelector(".drop").addEventListener("click", () => { unsent.delete(message.key); item.remove(); field.focus(); });
+  item.querySelector(".drop").addEventListener("click", () => { taken(message.key); item.remove(); field.focus(); });
+  unsent.set(message.key, message);
+  keep(message);
+  return message;
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const target = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+  if (target.endsWith("/stop")) {
+    const turn = log.querySelector(".growing[id^=t]:not(#typing)")?.id ?? "";
+    act(target, new URLSearchParams({ nonce: form.elements.nonce.value, turn }), stop);
+    return;
+  }
+  const text = field.value;
+  if (!text.trim() && !files.files.length) return;
+  if (isPast()) { log.replaceChildren(); catchUp(); }
+  const message = waiting(once(), text.trim(), [...files.files].map((file) => `[${file.name}]`), new FormData(form));
   field.value = "";
   sessionStorage.removeItem(draft);
   files.value = "";
   named();
   state.textContent = "";
   pinned = true;
-  unsent.set(message.key, message);
-  keep(message);
   bottom();
   deliver(message);
   field.focus();
@@ -434,12 +468,18 @@ function named() {
 }
 files.addEventListener("change", named);
 log.addEventListener("scroll", () => {
-  pinned = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+  pinned = !isPast() && log.scrollHeight - log.scrollTop - log.clientHeight < 80;
 });
 addEventListener("beforeunload", (event) => {
-  if (log.querySelector(".failed")) event.preventDefault();
+  if ([...unsent.values()].some(({ item, lasts }) => !lasts && item.classList.contains("failed"))) event.preventDefault();
 });
 
 document.querySelector(".talks details").open = matchMedia("(min-width: 60rem)").matches;
+for (const { word, text } of kept.list()) {
+  const data = new FormData(form);
+  data.set("text", text);
+  fail(waiting(word, text, [], data), log.dataset.unsent);
+}
 shown();
+sought?.scrollIntoView();
 join();

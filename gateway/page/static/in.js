@@ -1,3 +1,9 @@
+// Whoever signs out leaves nothing that they typed in this browser.
+if (location.search === "?left=1") {
+  for (const store of [localStorage, sessionStorage]) {
+    for (const name of Object.keys(store)) if (name.startsWith("remora ")) store.removeItem(name);
+  }
+}
 // The code stands behind the # of the link, which browsers tell nobody. It goes out only when the button is pressed.
 const form = document.getElementById("in");
 const code = location.hash.slice(1);
