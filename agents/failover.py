@@ -20,6 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from agents.llm import (
     Completion,
+    Contact,
     ContextOverflow,
     ModelError,
     ModelUnavailable,
@@ -55,6 +56,7 @@ class Servers:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
+        self._met: dict[str, tuple[float | None, float | None, str]] = {}
         self._places: dict[str, _Place] = {}
         self._failing_until: dict[str, float] = {}
 
@@ -68,6 +70,20 @@ class Servers:
     def failing(self, *keys: str) -> bool:
         now = self._now()
         return any(self._failing_until.get(key, now) > now for key in keys)
+
+    def met(self, model: str, error: str = "") -> None:
+        """Notes that a model answered, or failed with the code `error`."""
+        answered, failed, code = self._met.get(model, (None, None, ""))
+        self._met[model] = (answered, self._now(), error) if error else (self._now(), failed, code)
+
+    def contacts(self) -> dict[str, Contact]:
+        def ago(at: float | None) -> int | None:
+            return None if at is None else int(self._now() - at)
+
+        return {
+            name: Contact(answered_ago=ago(answered), failed_ago=ago(failed), error=code)
+            for name, (answered, failed, code) in self._met.items()
+        }
 
     @asynccontextmanager
     async def live(self, address: str, slots: int | None) -> AsyncIterator[None]:
@@ -189,6 +205,7 @@ class Chain:
                 raise
             except ModelError as error:
                 failures.append((member.provider.name, error))
+                self._servers.met(member.provider.name, error.code)
                 if isinstance(error, ContextOverflow):
                     too_small = max(too_small, member.context)
                     waiting = [other for other in waiting if other.context > too_small]
@@ -198,6 +215,7 @@ class Chain:
                     break
             else:
                 self._servers.answered(*member.keys)
+                self._servers.met(member.provider.name)
                 return replace(completion, place=self._members.index(member))
         raise _told(failures, cut=screen.used) from failures[-1][1]
 

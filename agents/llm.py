@@ -249,6 +249,22 @@ class Screen:
         return show
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A model as it was met since the start: seconds since its last answer and its last failure, with that one's code.
+
+    Each is None, or empty, if there was none. It fails if the failure is the later one.
+    """
+
+    answered_ago: int | None = None
+    failed_ago: int | None = None
+    error: str = ""
+
+    @property
+    def is_failing(self) -> bool:
+        return self.failed_ago is not None and (self.answered_ago is None or self.failed_ago < self.answered_ago)
+
+
 class ModelError(Exception):
     """Raised when a model call failed. `str()` is written for the operator: what happened and what to do.
 

@@ -231,6 +231,25 @@ def fitted(prompt: Prompt, shares: Allotment, *, room: int, count: Count) -> Pro
     return replace(fitting, history=(*_latest(before, left, count), replace(last, message=newest)))
 
 
+def portions(sent: Prompt, count: Count) -> dict[str, int]:
+    """Returns the estimated tokens of each part of a prompt that was sent; "context" is what else is told of a turn."""
+    *before, last = _dated(sent.history)
+    recalled = sum(line_size(line, count) for line in (*sent.tail.newer, *sent.tail.recalled))
+    return {
+        "persona": count(system(sent.voice)),
+        "known": sum(line_size(line, count) for line in (*sent.profile, *sent.known)),
+        "recalled": recalled,
+        "summary": count(sent.summary or ""),
+        "history": sum(message_size(message, count) for message in before),
+        "context": max(0, count(_tail(sent.tail)) - recalled),
+        "message": message_size(last, count),
+    }
+
+
+def line_size(line: MemoryLine, count: Count) -> int:
+    return count(_memories([line])) + 1
+
+
 def _newest(message: ChatMessage, tokens: int, count: Count) -> ChatMessage:
     pictures = message.pictures[: tokens // 2 // PER_PICTURE]
     words = shortened(message.content, tokens - PER_PICTURE * len(pictures), count)
@@ -252,7 +271,7 @@ def _latest(history: Sequence[Uttered], tokens: int, count: Count) -> tuple[Utte
 def _within(lines: Sequence[MemoryLine], tokens: int, count: Count) -> tuple[MemoryLine, ...]:
     kept, left = [], tokens
     for line in lines:
-        cost = count(_memories([line])) + 1
+        cost = line_size(line, count)
         if cost <= left:
             kept.append(line)
             left -= cost

@@ -10,9 +10,9 @@ has the verdict of a reader: true, uncertain or unsupported. The claims are answ
 about the message, and read as any model's answer is. Shown are the shares of unsupported claims kept as sure and as
 unsure, of true claims lost and kept as unsure, and of uncertain claims kept as sure; beside them the same for a reader
 that believes every claim, and for patterns alone, which answer for a claim when they find as many of its words under
-any key. The second question is answered by a model that is right, by one that is wrong one time in ten, by ones that
-say yes or no to everything, and as `--verdicts` says. `--fit` also gives the shares on messages that the weights were
-not fitted on (ten parts, five times).
+any key. The questions about pairs are answered by a model that is right, by ones that say yes or no to everything, by
+twelve that are wrong one time in ten, whatever they said before (the mean), and as `--verdicts` says. `--fit` also
+gives the shares on messages that the weights were not fitted on (ten parts, five times).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -50,6 +51,8 @@ _PARTS, _TIMES = 10, 5
 
 #: The share of a middling model's answers to the second question that are wrong.
 _MISTAKES: Final = 0.1
+#: The models of whose shares the mean is taken.
+_DRAWS: Final = 12
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -69,7 +72,7 @@ class Case:
 
 
 #: Answers the second question about a pair, which is a case or one of the two with known answers.
-SecondAnswer: TypeAlias = Callable[[Pair, Case | None], str]
+SecondAnswer: TypeAlias = Callable[[Pair, Case | None, entailment.Known], str]
 
 
 def cases(path: Path) -> list[Case]:
@@ -93,10 +96,10 @@ def outcomes(claims: Sequence[Case], answer: SecondAnswer | None = None) -> list
 
     `answer` is what a model says to the second question about a pair; without it the question is not asked.
     """
-    first = claims[0]
-    assistant = [message(1, first.before, by=None)] if first.before else []
+    source = claims[0]
+    assistant = [message(1, source.before, by=None)] if source.before else []
     stretch = Stretch(
-        messages=(message(2, first.message, by=SPEAKER),),
+        messages=(message(2, source.message, by=SPEAKER),),
         before=tuple(assistant),
         scope=SCOPE,
         scopes={SPEAKER: SCOPE},
@@ -105,11 +108,20 @@ def outcomes(claims: Sequence[Case], answer: SecondAnswer | None = None) -> list
     items = [{"key": one.key, "category": one.category, "value": one.value, "messages": [1]} for one in claims]
     read = read_answer(json.dumps({"facts": items}))
     kept = findings(read, stretch)
-    question = answer and entailment.ask([one.pair for one in kept if one.pair is not None], ample)
-    if answer and question:
+    if answer:
         of_claim = {pair_of(one).claim: one for one in claims}
-        said = [{"n": n, "said": answer(pair, of_claim.get(pair.claim))} for n, pair in enumerate(question[1], 1)]
-        kept = findings(read, stretch, entailment.read(json.dumps({"verdicts": said}), question[1]))
+
+        def verdicts(pairs: Sequence[Pair], known: entailment.Known) -> dict[Pair, bool]:
+            question = entailment.ask(pairs, ample, known)
+            shown = question[1] if question else ()
+            said = [{"n": n, "said": answer(pair, of_claim.get(pair.claim), known)} for n, pair in enumerate(shown, 1)]
+            return entailment.read(json.dumps({"verdicts": said}), shown, known)
+
+        is_sure = {one.pair: one.is_sure for one in kept if one.pair is not None}
+        votes = entailment.Votes(is_sure)
+        for known in entailment.QUESTIONS:
+            votes.add(verdicts(votes.open(), known))
+        kept = findings(read, stretch, votes.counted())
     found = {(one.draft.key, one.draft.value): "sure" if one.is_sure else "unsure" for one in kept}
     return [_outcome(one, found) for one in claims]
 
@@ -119,21 +131,26 @@ def pair_of(case: Case) -> Pair:
     return entailment.pair_of(Claim(key=vocabulary_key(case.key), value=case.value), _said(case), by="Sam", about="")
 
 
-def right(pair: Pair, case: Case | None) -> str:
-    said = pair == entailment.SAID if case is None else case.verdict == "true"
+def right(pair: Pair, case: Case | None, known: entailment.Known) -> str:
+    said = known[pair] if case is None else case.verdict == "true"
     return "yes" if said else "no"
 
 
-def mistaken(pair: Pair, case: Case | None) -> str:
-    """Answers as `right` does, but for one answer in ten."""
-    wrong = random.Random(f"{pair.text} {pair.claim} {case and case.id}").random() < _MISTAKES
-    return {"yes": "no", "no": "yes"}[right(pair, case)] if wrong else right(pair, case)
+def mistaken(draw: int) -> SecondAnswer:
+    """Returns a model that answers as `right` does, but for one answer in ten, whatever it has said before."""
+    chance = random.Random(draw)
+
+    def answer(pair: Pair, case: Case | None, known: entailment.Known) -> str:
+        said = right(pair, case, known)
+        return {"yes": "no", "no": "yes"}[said] if chance.random() < _MISTAKES else said
+
+    return answer
 
 
 def by_verdicts(path: Path) -> SecondAnswer:
     """Returns a model that answers as a file says."""
     verdicts = {line["id"]: line["verdict"] for line in read_lines(path)}
-    return lambda pair, case: verdicts.get(case.id, "") if case else right(pair, case)
+    return lambda pair, case, known: verdicts.get(case.id, "") if case else right(pair, case, known)
 
 
 def by_patterns(claim: Case) -> str:
@@ -225,9 +242,8 @@ def measure(path: Path, *, show: bool, verdicts: Path | None = None) -> dict[str
     seconds: dict[str, SecondAnswer | None] = {
         "grounded": None,
         "asked, all right": right,
-        "asked, one in ten wrong": mistaken,
-        "asked, yes to all": lambda pair, case: "yes",
-        "asked, no to all": lambda pair, case: "no",
+        "asked, yes to all": lambda pair, case, known: "yes",
+        "asked, no to all": lambda pair, case, known: "no",
     }
     if verdicts is not None:
         seconds["asked, by verdicts"] = by_verdicts(verdicts)
@@ -235,6 +251,9 @@ def measure(path: Path, *, show: bool, verdicts: Path | None = None) -> dict[str
     for name, answer in seconds.items():
         outcome = [how for group in _groups(claims) for how in outcomes(group, answer)]
         figures[name] = shares(claims, outcome)
+    drawn = [[how for group in _groups(claims) for how in outcomes(group, mistaken(n))] for n in range(_DRAWS)]
+    some = [shares(claims, each) for each in drawn]
+    figures["asked, one in ten wrong"] = {name: round(fmean(each[name] for each in some), 3) for name in some[0]}
     if show:
         for one, how in zip(claims, outcome, strict=True):
             print(f"{one.verdict:12}{how:8} {one.key}: {one.value} | {one.before} > {one.message}")

@@ -58,6 +58,7 @@ _OTHER_WORDS: Final = {
     ),
     "zh": ("之前说过的那样：{}", "{}，到现在也没有变", "又一次说到的是：{}", "看起来仍然是：{}"),
 }
+_UNSAID: Final = {pair.text for pair, said in (entailment.FIRST | entailment.SECOND).items() if not said}
 _SMALL: Final = ("conversation", "temp", "happening")
 
 
@@ -171,7 +172,7 @@ class Mind:
             text, value = row["text"], row["claim"].partition(": ")[2]
             fact, nth = self._told.get(text, (None, 0))
             # What small talk is noted in its own words.
-            said = values(fact)[nth].startswith(value) if fact else text != entailment.UNSAID.text
+            said = values(fact)[nth].startswith(value) if fact else text not in _UNSAID
             wrong = self._chance("check", *map(str, rows), str(row["n"])) < MISTAKES
             verdicts.append({"n": row["n"], "said": "yes" if said != wrong else "no"})
         return {"verdicts": verdicts}

@@ -154,7 +154,7 @@ class _Process:
 
     async def report(self) -> health.Report:
         receiving = self._receiving
-        return with_loops(
+        judged = with_loops(
             judge(
                 channels={name: _felt(channel) for name, channel in self._channels.items()},
                 stores={name: await _asked(memory, self._channels) for name, memory in self._memories.items()},
@@ -168,6 +168,7 @@ class _Process:
             {"": self._loops} | {name: memory.loops for name, memory in self._memories.items()},
             self._stalls,
         )
+        return replace(judged, models=self._parts.models.servers.contacts())
 
     async def open_doors(self, stack: AsyncExitStack) -> str | None:
         """Opens the HTTP server and the doors for programs, if they are on. Returns its address, if there is one."""

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 Summand: TypeAlias = Literal["words", "late", "vectors", "sitting", "speaker", "named", "date"]
-Factor: TypeAlias = Literal["recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated"]
+Factor: TypeAlias = Literal[
+    "recency", "importance", "strength", "topic", "event", "archived", "agent", "outdated", "repeated"
+]
 ScorePart: TypeAlias = Summand | Factor
 SUMMANDS: Final[tuple[Summand, ...]] = get_args(Summand)
 FACTORS: Final[tuple[Factor, ...]] = get_args(Factor)

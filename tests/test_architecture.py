@@ -106,7 +106,7 @@ VENDORS = {
         "gateway/page/chat_pages.py", "gateway/page/command_forms.py", "gateway/page/me_pages.py", "gateway/page/site.py",
     },
     "jinja2": {"gateway/page/site.py"},
-    "markupsafe": {"gateway/page/markdown.py", "gateway/page/site.py"},
+    "markupsafe": {"gateway/page/plots.py", "gateway/page/markdown.py", "gateway/page/site.py"},
     "markdown_it": {"channels/markdown.py", "channels/markup.py", "gateway/page/markdown.py", "memory/transfer/formats/markdown.py"},
     "latex2mathml": {"gateway/page/markdown.py"},
     "pygments": {"gateway/page/markdown.py"},

@@ -23,9 +23,13 @@ NAMES = tuple(JobsSpec.minutes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldJob:
+    """A job in words. While it runs, `done` people and groups out of `of` have been gone through."""
+
     job: str
     next: str
     last: str
+    done: int = 0
+    of: int = 0
 
 
 async def jobs(call: Call) -> None:
@@ -55,9 +59,12 @@ async def timetable(texts: Texts, memory: Service, nights: Worker) -> list[tuple
             if run.job not in {job.name for job in agent.jobs} and last is None and len(nights.agents) > 1:
                 continue
             at = "" if last is None else texts.moment(last.run.started_at)
+            under_way = last if last is not None and last.run.state == "running" else None
             rows.append(
                 ToldJob(
                     job=run.job,
+                    done=under_way.done if under_way else 0,
+                    of=under_way.of if under_way else 0,
                     next=texts("jobs.off") if run.at is None else texts.moment(run.at),
                     last=texts("jobs.never") if last is None else texts("jobs.last", at=at, how=outcome(texts, last)),
                 )

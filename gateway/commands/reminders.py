@@ -36,8 +36,8 @@ from memory.text.times.phrases import Reading, Unclear
 from memory.text.times.phrases import is_request as asks_reminder
 
 USAGE: Final = (
-    "/remind [<text with a time>|cancel <n>|cancel all|change <n> <time>|snooze <n> [time]|done <n>|private <text>"
-    "|task <text with a time>|cron <rule> <text>]"
+    "/remind [<text with a time>|cancel <n>|cancel all|change <n> <time>|reword <n> <text>|snooze <n> [time]|done <n>"
+    "|private <text>|task <text with a time>|cron <rule> <text>]"
 )
 #: The purpose of the question for the time of a reminder, and the choice that a typed time stands for.
 WHEN: Final = "remind_when"
@@ -49,6 +49,7 @@ _BESIDE: Final = 25
 #: Characters of a reminder's text in a list.
 _LINE: Final = 75
 _CHANGE: Final = re.compile(r"(cancel|change|snooze|done)\s+#?(\d{1,6})\b\s*([\s\S]*)", re.IGNORECASE)
+_REWORD: Final = re.compile(r"reword\s+#?(\d{1,6})\s+([\s\S]+)", re.IGNORECASE)
 _CANCEL_EVERY: Final = re.compile(r"cancel\s+all", re.IGNORECASE)
 _LIST: Final = re.compile(r"list(?:\s+(\d{1,3}))?", re.IGNORECASE)
 #: Five fields, and what looks like more of them: a line with seconds must not pass for another time.
@@ -68,6 +69,8 @@ async def remind(call: Call) -> None:
         await _list(call, int((text and listed and listed[1]) or 1))
     elif (changed := _CHANGE.fullmatch(text)) is not None:
         await _change(call, changed[1].lower(), int(changed[2]), changed[3].strip())
+    elif (worded := _REWORD.fullmatch(text)) is not None:
+        await call.say(unfit) if (unfit := _unfit(call, worded[2])) else await _reword(call, int(worded[1]), worded[2])
     elif (exact := _CRON.fullmatch(text)) is not None:
         await _set_by_rule(call, exact[1].strip(), exact[2].strip())
     elif (task := _TASK.fullmatch(text)) is not None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from agents.llm import Contact
     from gateway.ops.stalls import Stall
     from memory.store.server import Deployment
 
@@ -74,7 +75,10 @@ class LoopReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The state of the process. Every reason is a sentence for the operator; `stall` is the longest of five minutes."""
+    """The state of the process. Every reason is a sentence for the operator; `stall` is the longest of five minutes.
+
+    `models` are those that were asked since the start. One that fails does not turn the report red: the next is asked.
+    """
 
     reasons: tuple[str, ...]
     channels: Mapping[str, ChannelReport]
@@ -83,6 +87,7 @@ class Report:
     uptime_seconds: int
     stall: Stall | None = None
     loops: tuple[LoopReport, ...] = ()
+    models: Mapping[str, Contact] = field(default_factory=dict)
 
     @property
     def status(self) -> Literal["green", "red"]:

@@ -10,7 +10,9 @@ put the words of errors into their spans.
 from __future__ import annotations
 
 import logging
+import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler, WatchedFileHandler
@@ -58,6 +60,10 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0
 _ROTATED_BYTES, _ROTATED = 1_000_000, 3
 #: Characters of an error that a person is told.
 _TOLD = 300
+#: The lines of the log that are kept in memory, and the characters of one.
+_KEPT, _LINE = 200, 1_000
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_LAST: Final[deque[str]] = deque(maxlen=_KEPT)
 #: Nested fields deeper than this are written as their repr.
 _DEPTH = 6
 
@@ -151,6 +157,11 @@ def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
     root.addHandler(handler)
 
 
+def last_lines() -> list[str]:
+    """Returns the last lines of this process's log, redacted as they were written, the newest first."""
+    return list(reversed(_LAST))
+
+
 def log_crashes() -> None:
     """Logs an exception that ends the process instead of printing it unredacted. Ctrl-C keeps Python's own handling."""
     sys.excepthook = _log_crash
@@ -171,6 +182,15 @@ class _Ours(logging.Handler):
     """
 
     redact: Callable[[str], str]
+    keeps = True
+    _kept: logging.LogRecord | None = None
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        if self.keeps and record is not self._kept:  # one that may fill a file is formatted twice
+            self._kept = record
+            _LAST.append(_COLOUR.sub("", line)[:_LINE])
+        return line
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the standard library's name
         error = sys.exc_info()[1]
@@ -202,6 +222,8 @@ class _ToRotatedFile(_Ours, RotatingFileHandler):
 
 
 class _ToPerson(_Ours):
+    keeps = False
+
     def __init__(self, tell: Callable[[str], None], redact: Callable[[str], str]) -> None:
         super().__init__(logging.ERROR)
         self._tell = tell

@@ -28,6 +28,8 @@ _FIELDS: Final = {
     "id": "m_[a-z0-9]{1,32}", "number": "[0-9]{1,15}", "value": "(?s:.+)", "run": "[0-9]{1,15}", "who": "-?[0-9]{1,20}",
     "job": "[a-z]{1,20}", "agent": "[A-Za-z0-9_-]{1,64}", "scopes": "|".join(SCOPES), "label": ".{1,60}",
     "tag": r"(?=.*\w)[^\n]{1,40}", "ids": r"[ms]_[a-z0-9]{1,32}(?: [ms]_[a-z0-9]{1,32}){0,200}",
+    "language": "auto|[a-z]{2}", "zone": "[A-Za-z0-9_+/-]{1,60}", "hours": "[0-9]{1,2}-[0-9]{1,2}",
+    "text": r"(?=.*\S)[^\n]{1,500}",
 }  # fmt: skip
 
 
@@ -83,7 +85,17 @@ COMMAND_FORMS: Final = (
         path="/me", commands={
             "out": "/privacy out", "in": "/privacy in", "about_off": "/privacy about off",
             "about_on": "/privacy about on", "delete": "/privacy delete", "export": "/memory export",
+            "language": "/profile language {language}", "zone": "/profile timezone {zone}",
+            "follow": "/privacy followups on {hours}", "unfollow": "/privacy followups off",
+            "manner": "/profile manner {text}", "manner_on": "/profile manner on", "manner_off": "/profile manner off",
+            "manner_auto": "/profile manner auto",
             "make": "/keys make {scopes} {label}", "revoke": "/keys revoke {number}",
+        },
+    ),
+    CommandForm(
+        path="/reminders", commands={
+            "": "/remind {text}", "time": "/remind change {number} {text}", "words": "/remind reword {number} {text}",
+            "cancel": "/remind cancel {number}", "done": "/remind done {number}",
         },
     ),
     CommandForm(path="/admin", commands={"": "/backup"}, admin=True),

@@ -1,19 +1,28 @@
-"""The visitor's own page: their profile, accounts, sessions and privacy; and the sign-in, before all of them."""
+"""The visitor's own page: profile, settings, accounts, sessions and privacy; and the sign-in, before all of them."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, timedelta
 from typing import Final
 
 from aiohttp import web
 
-from gateway.commands import keys
+from gateway.commands import keys, profile
 from gateway.commands.people import called
 from gateway.page.command_forms import SCOPES
 from gateway.page.memory_pages import told
+from gateway.page.plots import Plot, Series
 from gateway.page.site import Refused, Visit
+from gateway.wording.texts import Texts
+from memory.reminders.followups import HOURS as FOLLOW_UP_HOURS
+from memory.text.times import clock
 
 #: The most looks of admins that are shown.
 _LOOKS: Final = 30
+#: Months for which the growth of memory is shown.
+_MONTHS: Final = 24
 
 
 async def me(visit: Visit) -> web.StreamResponse:
@@ -23,9 +32,16 @@ async def me(visit: Visit) -> web.StreamResponse:
     slots = await memory.browse.profile(visitor.context)
     sessions = await visit.visitors.visits.sessions(session.channel, session.user_id)
     made = await memory.keys.of(visitor.context)
+    manner = next((slot.memory for slot in slots if slot.memory.kind == "directive"), None)
     return visit.html(
         "me.html",
         kept=kept,
+        speaker=visitor.context.speaker,
+        languages=list(profile.NAMES.items()),
+        has_manner=visitor.served.spec.memory.enabled and visitor.served.spec.memory.manner,
+        manner="" if manner is None else manner.value,
+        follow_hours=FOLLOW_UP_HOURS,
+        grown=_grown(texts, await memory.browse.learned(visitor.context), visitor.now),
         kinds=[(texts(f"kinds.{kind}"), count) for kind, count in kept.kinds.items()],
         since="" if kept.since is None else texts.date(kept.since),
         slots=[
@@ -46,6 +62,31 @@ async def me(visit: Visit) -> web.StreamResponse:
         has_api=bool(visit.visitors.roster.api),
         scopes=[(one, ", ".join(texts(f"keys.scope.{scope}") for scope in one.split(","))) for one in SCOPES],
     )
+
+
+def _grown(texts: Texts, learned: Mapping[tuple[str, int], int], now: int) -> Plot | None:
+    """Returns the memories that hold now by the month in which each was learned; None without any of late."""
+    months: list[date] = []
+    at = clock.local_date(now, texts.timezone).replace(day=1)
+    while len(months) < _MONTHS:
+        months.insert(0, at)
+        at = (at - timedelta(days=1)).replace(day=1)
+    counts: Counter[tuple[str, date]] = Counter()
+    for (kind, day), count in learned.items():
+        counts[kind, (date(1970, 1, 1) + timedelta(days=day)).replace(day=1)] += count
+    series = [
+        Series(name=texts(f"kinds.{kind}"), hue=hue, values=[counts[kind, month] for month in months])
+        for hue, kind in enumerate(("fact", "event", "reflection", "style"), start=2)
+        if any(counts[kind, month] for month in months)
+    ]
+    labels = [f"{month:%Y-%m}" for month in months]
+    return Plot(title=texts("see.grown"), head=texts("see.month"), labels=labels, series=series) if series else None
+
+
+async def choose_theme(visit: Visit) -> web.StreamResponse:
+    response = visit.to("/me")
+    visit.site.set_theme(visit.request, response, visit.form.get("theme", ""))
+    return response
 
 
 async def choose_agent(visit: Visit) -> web.StreamResponse:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from difflib import SequenceMatcher
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,11 +18,12 @@ from urllib.parse import urlencode
 from channels.base import Place
 from gateway.actions.memory import kinds
 from gateway.commands.jobs import figures, job_name
-from gateway.commands.why import judged, telling_parts
+from gateway.commands.why import NO_MODEL, judged, telling_parts
 from gateway.config.loading import WEB_PREFIX
+from gateway.page.plots import Plot, Series, Stack
 from gateway.page.site import Refused, Response, Visit
 from gateway.wording import phrases
-from gateway.wording.texts import part_of
+from gateway.wording.texts import Texts, part_of
 from memory.browse.browse import Parts, State
 from memory.browse.why import Why
 from memory.errors import NotFound, UnknownFilter, UnreadFilter
@@ -34,7 +35,8 @@ from memory.store.history import Message
 from memory.store.lineage import Source
 from memory.store.memories import Memory, tags_seen
 from memory.store.recalls import RecalledEntry
-from memory.text.words import query_terms
+from memory.text.times import clock
+from memory.text.words import query_terms, tokens
 from memory.typed_filters import Filters
 
 #: The most memories of a page, hits of a search, and named answers that a memory entered.
@@ -48,6 +50,8 @@ _CHIPS: Final = 3
 #: States of memories that the list shows by themselves, and the filters that are chosen from a list.
 _STATES: Final[tuple[State, ...]] = ("new", "pinned", "fading")
 _PICKS: Final = ("category", "about", "place", "tag")
+#: Weeks for which the use of a memory is shown.
+_WEEKS: Final = 26
 _ID: Final = re.compile("m_[a-z0-9]{1,32}")
 
 
@@ -275,9 +279,28 @@ async def one(visit: Visit) -> Response:
         made_of=[told(visit, each) for each in shown.made_of],
         made_into=[told(visit, each) for each in shown.made_into],
         entered=[(one.turn_id, texts.moment(one.answered_at), one.asked) for one in entered],
+        use=_use(texts, await visitor.store.memory.browse.used(visitor.context, memory.id), visitor.now),
         percent=round(100 * shown.left),
         done=(visit.visitors.kept(visitor) or []) if visit.query.get("done") else [],
     )
+
+
+def _use(texts: Texts, used: Mapping[tuple[int, str], int], now: int) -> Plot | None:
+    """Returns the answers that a memory was in the prompt of, by week; None if there are none of late."""
+    this = clock.local_date(now, texts.timezone)
+    weeks = [this - timedelta(days=this.weekday() + 7 * n) for n in reversed(range(_WEEKS))]
+    counts: Counter[tuple[date, str]] = Counter()
+    for (day, placed), count in used.items():
+        at = date(1970, 1, 1) + timedelta(days=day)
+        counts[at - timedelta(days=at.weekday()), placed] += count
+    ways = [("recalled", "see.use.recalled", 2), ("known", "see.use.known", 3)]
+    series = [
+        Series(name=texts(key), hue=hue, values=[counts[week, placed] for week in weeks]) for placed, key, hue in ways
+    ]
+    if not any(value for one in series for value in one.values):
+        return None
+    labels = [f"{week:%m-%d}" for week in weeks]
+    return Plot(title=texts("see.use.title"), head=texts("see.week"), labels=labels, series=series)
 
 
 def _quoted(visit: Visit, source: Source) -> dict[str, str | None]:
@@ -312,8 +335,12 @@ def _differing(versions: list[ShownMemory]) -> list[tuple[ShownMemory, list[tupl
     return shown[::-1]
 
 
-#: The ways in which something came into an answer, with their headings.
-_FOUND: Final = (("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"))
+#: The ways in which something came into an answer, with their headings: in its words, else in the prompt alone.
+_FOUND: Final = (
+    ("said", "see.why.said"), ("recalled", "why.found"), ("known", "why.known"), ("unused", "why.unused"),
+)  # fmt: skip
+#: The parts of a request, in the order of the picture.
+_PORTIONS: Final = ("persona", "tools", "known", "recalled", "summary", "history", "context", "message")
 
 
 async def why(visit: Visit) -> Response:
@@ -322,15 +349,19 @@ async def why(visit: Visit) -> Response:
     if found is None:
         raise Refused(404, "page.no_answer")
     said = await visitor.store.memory.browse.turn_lines(visitor.context, turn)
-    answer = " ".join(one.text for one in said if not one.mine).casefold()
+    answer = " ".join(one.text for one in said if not one.mine)
     addresses = await addresses_of(visit, [named for _, named in found.entries if isinstance(named, Message)])
+    placed: dict[str, list[dict[str, Any]]] = {}
+    without_model = any(spent.model == NO_MODEL for spent in found.spent)
+    terms = set(tokens(answer))
+    for entry, named in found.entries:
+        # Without a model an answer rests on what was recalled, and on nothing else.
+        is_said = entry.placed == "recalled" if without_model else entry.placed != "unused" and _is_in(named, terms)
+        place = "said" if is_said and named is not None else entry.placed
+        placed.setdefault(place, []).append(_entry(visit, found, entry, named, answer.casefold(), addresses))
     groups = []
     for place, heading in _FOUND:
-        entries = [
-            _entry(visit, found, entry, named, answer, addresses)
-            for entry, named in found.entries
-            if entry.placed == place
-        ]
+        entries = placed.get(place, [])
         if entries:
             groups.append((visit.texts(heading).rstrip(":："), place == "unused", entries))
     return visit.html(
@@ -341,8 +372,23 @@ async def why(visit: Visit) -> Response:
         said=said,
         groups=groups,
         spent=found.spent,
+        portions=_portions(visit.texts, found),
         wrong=visit.query.get("wrong") == "1",
     )
+
+
+def _is_in(named: Memory | Message | None, answer: Set[str]) -> bool:
+    """Returns whether an answer says what a memory or message says: at least half of its words that matter."""
+    if named is None:
+        return False
+    terms = query_terms(named.value if isinstance(named, Memory) else named.text)
+    return bool(terms) and 2 * sum(term in answer for term in terms) >= len(terms)
+
+
+def _portions(texts: Texts, found: Why) -> Stack | None:
+    known = [(texts(f"see.why.{name}"), hue, found.portions[name]) for hue, name in enumerate(_PORTIONS)
+             if found.portions.get(name)]  # fmt: skip
+    return Stack(title=texts("see.why.request"), series=known) if known else None
 
 
 def _entry(
@@ -362,6 +408,7 @@ def _entry(
         "quote": "",
         "now": None,
         "address": "",
+        "tokens": entry.tokens,
     }
     if isinstance(named, Memory):
         now = found.replaced_by.get(named.id)

@@ -15,6 +15,7 @@ from gateway.page import (
     me_pages,
     memory_pages,
     question_pages,
+    reminder_pages,
     search_page,
     world_pages,
 )
@@ -58,7 +59,10 @@ ROUTES: Final = (
     Route(method="GET", pattern="/admin/usage", handler=admin_pages.usage, admin=True),
     Route(method="GET", pattern="/admin/dead", handler=admin_pages.dead, admin=True),
     Route(method="GET", pattern="/admin/people", handler=admin_pages.people, admin=True),
+    Route(method="GET", pattern="/admin/log", handler=admin_pages.log, admin=True),
     Route(method="GET", pattern="/me", handler=me_pages.me),
+    Route(method="POST", pattern="/theme", handler=me_pages.choose_theme),
+    Route(method="GET", pattern="/reminders", handler=reminder_pages.reminders),
     *(Route(method="POST", pattern=form.path, handler=form.say, admin=form.admin) for form in COMMAND_FORMS),
 )
 

@@ -48,6 +48,10 @@ _SECURITY: Final = {
     ),
 }
 _COOKIE_DAYS: Final = 90
+#: The cookie of the theme, which says nothing of a person, and the days that it is kept.
+_THEME: Final = "theme"
+_THEMES: Final = ("light", "dark")
+_THEME_DAYS: Final = 365
 #: The most digits of a number.
 _DIGITS: Final = 15
 
@@ -85,6 +89,11 @@ class Visit:
     @property
     def query(self) -> Mapping[str, str]:
         return self.request.query
+
+    @property
+    def theme(self) -> str:
+        given = self.request.cookies.get(_THEME, "")
+        return given if given in _THEMES else "system"
 
     @property
     def is_enhanced(self) -> bool:
@@ -292,6 +301,16 @@ class Site:
 
     def drop_cookie(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         response.del_cookie(self._cookie_name(request), path="/", secure=self._is_secure(request), httponly=True)
+
+    def set_theme(self, request: web.BaseRequest, response: web.StreamResponse, theme: str) -> None:
+        """Has the browser remember a theme; any other word leaves the choice to its system."""
+        secure = self._is_secure(request)
+        if theme in _THEMES:
+            response.set_cookie(
+                _THEME, theme, max_age=_THEME_DAYS * 86_400, path="/", secure=secure, httponly=True, samesite="Lax"
+            )
+        else:
+            response.del_cookie(_THEME, path="/", secure=secure, httponly=True)
 
     # Files of the page itself -----------------------------------------------------------------------------------
 

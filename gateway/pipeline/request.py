@@ -33,6 +33,7 @@ from memory.recall.recall import Recall, Recalled
 from memory.store.attachments import QUOTED, Attached
 from memory.store.history import Message
 from memory.store.memories import Memory
+from memory.store.recalls import Item
 
 #: The sentence that tells the model which of the pictures beside a message are not new.
 _SEEN_AGAIN: Final = "the last {} of the pictures beside this message came with earlier ones and are shown again"
@@ -70,6 +71,7 @@ class _Beside(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class TurnRequest:
     """The material of a turn's requests. `sent` is the prompt of the last one, `cut` tells whether it lost words.
+    `beside` are the tokens of the tools that it offered, with their calls and results in this turn.
 
     Messages before `since` are left out, with the summary of what was said before them: the model refuses to read them.
     `overheard` holds people's lines to others, with their identities, or negative numbers for those who have none.
@@ -84,6 +86,7 @@ class TurnRequest:
     overheard: Sequence[tuple[int, Overheard]] = ()
     since: int | None = None
     sent: Prompt | None = None
+    beside: int = 0
     cut: bool = False
 
     @property
@@ -111,10 +114,10 @@ class TurnRequest:
         shares = self.served.shares(room, tools)
         tools = budget.affordable(tools, shares.tools, count)
         traffic = budget.lighter(traffic, shares.window * 2 // 3, count)
-        besides = shares.answer + budget.tools_size(tools, count)
-        besides += sum(budget.message_size(message, count) for message in traffic)
+        self.beside = budget.tools_size(tools, count)
+        self.beside += sum(budget.message_size(message, count) for message in traffic)
         whole = self._prompt(shares, bare=bare)
-        self.sent = prompt.fitted(whole, shares, room=room - besides, count=count)
+        self.sent = prompt.fitted(whole, shares, room=room - shares.answer - self.beside, count=count)
         self.cut = self.cut or self.sent.history[-1] != whole.history[-1]
         request = replace(self._values(), messages=(*prompt.build(self.sent), *traffic), tools=tools)
         free = room - budget.size(request, count)
@@ -123,25 +126,34 @@ class TurnRequest:
 
     @property
     def entered(self) -> TurnMaterial:
-        """The turn's material with only those memories that were in the last prompt."""
-        if self.sent is None:
+        """The turn's material with only those memories that were in the last prompt, and what that prompt took."""
+        sent, count = self.sent, self.served.gauge.count
+        if sent is None:
             return self.view
-        shown = {*self.sent.profile, *self.sent.known, *self.sent.tail.newer, *self.sent.tail.recalled}
+        lines = (*sent.profile, *sent.known, *sent.tail.newer, *sent.tail.recalled)
+        shown = {line: prompt.line_size(line, count) for line in lines}
         names, snapshot = self._names(), self.view.recall.snapshot
+        sizes: dict[tuple[Item, int], int] = {}
+
+        def is_in(item: Item, item_id: int, line: MemoryLine) -> bool:
+            if line in shown:
+                sizes[item, item_id] = shown[line]
+            return line in shown
 
         def entered(memories: Sequence[Memory]) -> tuple[Memory, ...]:
-            return tuple(memory for memory in memories if self._line(memory, names) in shown)
+            return tuple(memory for memory in memories if is_in("memory", memory.id, self._line(memory, names)))
 
         held = replace(
             snapshot, profile=entered(snapshot.profile), known=entered(snapshot.known), newer=entered(snapshot.newer)
         )
         items = tuple(
             replace(item, placed="unused")
-            if item.placed == "recalled" and self._recalled(item, names) not in shown
+            if item.placed == "recalled" and not is_in(*item.named, self._recalled(item, names))
             else item
             for item in self.view.recall.items
         )
-        return replace(self.view, recall=Recall(snapshot=held, items=items))
+        portions = {**prompt.portions(sent, count), "tools": self.beside}
+        return replace(self.view, recall=Recall(snapshot=held, items=items), portions=portions, sizes=sizes)
 
     def _values(self) -> Request:
         """Returns the request without messages, and with the values for a provider without a model if one may read."""

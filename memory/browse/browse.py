@@ -185,6 +185,18 @@ def _dated(reader: Reader, scope: Scope) -> list[tuple[int, int]]:
 
 
 @walled
+def _learned(reader: Reader, scope: Scope) -> dict[tuple[str, int], int]:
+    """Counts the live rows by their kind and the day since 1970 (UTC) on which they were learned."""
+    within = scope.predicate("m")
+    rows = reader.all(
+        "select m.kind, m.learned_at / 86400000 as day, count(*) as count from memories m"
+        f" where m.kind in (select value from json_each(?)) and {LIVE} and {within.sql} group by 1, 2",
+        (LISTED, *within.parameters),
+    )
+    return {(row["kind"], row["day"]): row["count"] for row in rows}
+
+
+@walled
 def _offered(
     reader: Reader, scope: Scope, typed: str, words: Sequence[str], *, changeable: bool, limit: int
 ) -> list[Memory]:
@@ -352,7 +364,9 @@ class Browse:
     turn_lines = sees(conversations.of_turn)
     keys_of = sees(conversations.keys_of)
     entered = sees(conversations.entered)
+    used = sees(conversations.used)
     dated = sees(_dated)
+    learned = sees(_learned)
     entities = sees(entities.everybody)
     one = sees(_one)
     some = sees(memories.by_ids)

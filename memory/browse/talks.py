@@ -162,6 +162,18 @@ def entered(reader: Reader, scope: Scope, memory_id: int, *, limit: int) -> list
     return [Entered(**dict(row)) for row in rows]
 
 
+def used(reader: Reader, scope: Scope, memory_id: int) -> dict[tuple[int, str], int]:
+    """Counts the answers whose prompt held a memory, by the day since 1970 (UTC) and how it came there; the latest."""
+    rows = reader.all(
+        "select coalesce(t.finished_at, t.started_at) / 86400000 as day, r.placed, count(*) as count"
+        " from recalls r join turns t on t.id = r.turn_id where r.item = 'memory' and r.item_id = ?"
+        f" and r.placed <> 'unused' and t.state = 'done' and t.session_id in {_THEIRS}"
+        " group by 1, 2 order by 1 desc limit 400",
+        (memory_id, scope.speakers, scope.agent_id),
+    )
+    return {(row["day"], row["placed"]): row["count"] for row in rows}
+
+
 def session_of_turn(reader: Reader, scope: Scope, turn_id: int) -> int | None:
     """Returns the private session of the scope's people that holds a turn; None if another session does."""
     return reader.id(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,7 +32,8 @@ class Why:
     sessions in which the named messages were said. `replaced_by` maps the id of each memory that no longer holds to the
     memory that holds instead. For derived memories, `made_of` holds the memories they were made of and `made_by` the
     run of the night job that made them, both by memory id. `judged` counts those who liked and disliked the reply.
-    `answered_at` is in milliseconds UTC.
+    `portions` are the tokens of each part of the request; empty if no model was asked. `answered_at` is in milliseconds
+    UTC.
     """
 
     turn_id: int
@@ -45,11 +47,12 @@ class Why:
     made_by: Mapping[int, Run]
     spent: tuple[Spent, ...]
     judged: tuple[int, int]
+    portions: Mapping[str, int]
 
 
 #: The turns that are over. With an error, a code, such a turn brought a notice instead of an answer.
 _OVER: Final = (
-    "select t.id as turn_id, t.error, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
+    "select t.id as turn_id, t.error, t.portions, coalesce(t.finished_at, t.started_at) as finished_at from turns t"
     " where t.state in ('done', 'failed')"
 )
 
@@ -96,6 +99,7 @@ def why(reader: Reader, context: Context, *, message: str | None = None, turn_id
         made_by={memory_id: run for memory_id, run in makers.items() if run is not None},
         spent=tuple(usage.of_turn(reader, turn["turn_id"])),
         judged=judgements.of_turn(reader, turn["turn_id"]),
+        portions=json.loads(turn["portions"] or "{}"),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Final
 
 from memory.context import Context, confined, in_read, reads, sees
 from memory.jobs import asking, runs
@@ -27,6 +28,9 @@ from memory.store.usage import Spent
 from memory.text.times import clock
 
 _DAY_MS = 24 * 3_600_000
+#: The answers, and the people, channels and agents, that are counted at most.
+_ANSWERS: Final = 20_000
+_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +140,28 @@ class UsedDay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredDay:
+    """The turns begun on one day: how many were answered and how many failed. Half of them took at most `p50`, and 95 %
+    at most `p95` (milliseconds); None without any."""
+
+    day: date
+    answered: int
+    failed: int
+    p50: int | None
+    p95: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedBy:
+    """The use of models by an agent, for a person or on a channel. `name` is empty for work that is nobody's."""
+
+    name: str
+    calls: int
+    tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFigures:
     """The figures of a whole store.
 
@@ -210,19 +236,19 @@ class Stats:
         """Returns the figures of the store. The use of models is counted from a moment of earlier figures on."""
         until = _last_booked(reader)
         return StoreFigures(
-            waiting={
-                "inbox": reader.number("select count(*) from inbox where state in ('pending', 'claimed')"),
-                "outbox": reader.number("select count(*) from outbox where state in ('pending', 'sending', 'unknown')"),
-                "reading": reader.number("select count(*) from extractions where state = 'pending'"),
-                "embedding": reader.number("select count(*) from unembedded"),
-                "indexing": reader.number("select count(*) from changes"),
-            },
+            waiting=_waiting(reader),
             sizes={"database": self._database.file_bytes, "log": self._database.wal_bytes},
             runs=tuple(runs.latest(reader)),
             used=tuple(_used(reader, "id > ? and id <= ?", (since, until))),
             used_until=until,
             deployment=self._database.deployment(reader),
         )
+
+    @in_read
+    def queue(self, reader: Reader) -> Mapping[str, int]:
+        """Counts what waits, by kind, and the runs of night jobs that are under way."""
+        running = reader.number("select count(*) from job_runs where state = 'running'")
+        return {**_waiting(reader), "jobs": running}
 
     @in_read
     def rows(self, reader: Reader) -> Mapping[str, int]:
@@ -252,6 +278,48 @@ class Stats:
         ):
             by_day.setdefault(clock.local_date(row["at"], context.timezone), []).append(row)
         return [_used_on(day, rows) for day, rows in sorted(by_day.items())]
+
+    @in_read
+    def answered(self, reader: Reader, context: Context, *, days: int) -> list[AnsweredDay]:
+        """Returns how the answers of this agent went on each of the last `days` days, today last."""
+        first = clock.local_date(self._now(), context.timezone) - timedelta(days=days - 1)
+        by_day: dict[date, list[Row]] = {first + timedelta(days=n): [] for n in range(days)}
+        for row in reader.all(
+            "select t.started_at / 900000 * 900000 as at, t.finished_at - t.started_at as took, t.error is null as ok"
+            " from (select * from turns order by id desc limit ?) t"
+            " where t.agent_id = ? and t.state <> 'running' and t.started_at >= ?",
+            (_ANSWERS, context.session.agent_id, clock.end_of(first - timedelta(days=1), context.timezone)),
+        ):
+            by_day.setdefault(clock.local_date(row["at"], context.timezone), []).append(row)
+        return [_answered_on(day, rows) for day, rows in sorted(by_day.items())]
+
+    @in_read
+    def used_by(self, reader: Reader, *, days: int, channel: str | None) -> dict[str, list[UsedBy]]:
+        """Returns the use of models in this store by agent, channel and person, the most tokens first.
+
+        People are those who use `channel`, as in session keys; with None all of them.
+        """
+        rows = reader.all(
+            "select a.name as agent, coalesce(s.key, '') as key, u.identity_id, count(*) as calls,"
+            " sum(u.input_tokens + u.output_tokens) as tokens, sum(u.cost) as cost from usage u"
+            " join agents a on a.id = u.agent_id left join sessions s on s.id = u.session_id"
+            " where u.created_at >= ? and u.input_tokens > 0 group by a.name, s.key, u.identity_id",
+            (self._now() - days * _DAY_MS,),
+        )
+        theirs = [row for row in rows if channel is None or row["key"].startswith(f"{channel}:")]
+        ids = {row["identity_id"] for row in theirs} - {None}
+        named = {row["id"]: row for row in reader.all(
+            "select id, person_id, name, user_id from identities where id in (select value from json_each(?))", (ids,)
+        )}  # fmt: skip
+        names = {row["person_id"]: row["name"] or row["user_id"] for row in named.values()}
+        return {
+            "agent": _summed(rows, lambda row: row["agent"]),
+            "channel": _summed(rows, lambda row: row["key"].partition(":")[0]),
+            "person": _summed(
+                theirs,
+                lambda row: names[named[row["identity_id"]]["person_id"]] if row["identity_id"] in named else "",
+            ),
+        }
 
     async def spending(self, context: Context, timezone: str) -> Spending:
         session, (since, until) = context.session, clock.day_bounds(self._now(), timezone)
@@ -301,6 +369,44 @@ class Stats:
         return await self._database.read(act)
 
 
+def _waiting(reader: Reader) -> dict[str, int]:
+    return {
+        "inbox": reader.number("select count(*) from inbox where state in ('pending', 'claimed')"),
+        "outbox": reader.number("select count(*) from outbox where state in ('pending', 'sending', 'unknown')"),
+        "reading": reader.number("select count(*) from extractions where state = 'pending'"),
+        "embedding": reader.number("select count(*) from unembedded"),
+        "indexing": reader.number("select count(*) from changes"),
+    }
+
+
+def _answered_on(day: date, rows: Sequence[Row]) -> AnsweredDay:
+    took, count = sorted(row["took"] or 0 for row in rows), len(rows)
+    failed = sum(not row["ok"] for row in rows)
+    p50, p95 = (took[-(-count * share // 100) - 1] if took else None for share in (50, 95))
+    return AnsweredDay(day=day, answered=count - failed, failed=failed, p50=p50, p95=p95)
+
+
+def _summed(rows: Sequence[Row], name_of: Callable[[Row], str]) -> list[UsedBy]:
+    by_name: dict[str, list[Row]] = {}
+    for row in rows:
+        by_name.setdefault(name_of(row), []).append(row)
+    summed = [
+        UsedBy(
+            name=name,
+            calls=sum(row["calls"] for row in of_it),
+            tokens=sum(row["tokens"] for row in of_it),
+            cost=_cost(of_it),
+        )
+        for name, of_it in by_name.items()
+    ]
+    return sorted(summed, key=lambda used: -used.tokens)[:_NAMED]
+
+
+def _cost(rows: Sequence[Row]) -> float | None:
+    costs = [row["cost"] for row in rows if row["cost"] is not None]
+    return sum(costs) if costs else None
+
+
 def _used(reader: Reader, which: str, parameters: Sequence[Parameter]) -> list[Used]:
     rows = reader.all(
         "select purpose, model, count(*) as calls, sum(input_tokens) as input_tokens,"
@@ -328,14 +434,13 @@ def _last_booked(reader: Reader) -> int:
 
 
 def _used_on(day: date, rows: Sequence[Row]) -> UsedDay:
-    costs = [row["cost"] for row in rows if row["cost"] is not None]
     answers = sum(row["tokens"] for row in rows if row["purpose"] in usage.ANSWERS)
     return UsedDay(
         day=day,
         calls=sum(row["calls"] for row in rows),
         answers=answers,
         background=sum(row["tokens"] for row in rows) - answers,
-        cost=sum(costs) if costs else None,
+        cost=_cost(rows),
     )
 
 

@@ -8,7 +8,7 @@ the end of these rows are committed together. An effect happens once, however of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -330,7 +330,7 @@ class Turns:
         session = turn.context.session
 
         def act(tx: Transaction) -> Afterwards:
-            self._answer(tx, turn, outcome)
+            self._answer(tx, turn, outcome, {} if view is None else view.portions)
             if view is not None:
                 seen = view if outcome.recall is None else replace(view, recall=outcome.recall)
                 window.keep(tx, seen, turn_id=turn.id, session_id=session.id, now=self._now())
@@ -352,10 +352,10 @@ class Turns:
             self._changed(turn.context.scope)
         return after
 
-    def _answer(self, tx: Transaction, turn: Turn, outcome: Outcome) -> None:
+    def _answer(self, tx: Transaction, turn: Turn, outcome: Outcome, portions: Mapping[str, int]) -> None:
         """Ends a turn with its answer in history and outbox, what it taught, and its cost. Raises `Withdrawn`."""
         session, now = turn.context.session, self._now()
-        erased = history.end_turn(tx, turn.id, error=outcome.error, now=now)
+        erased = history.end_turn(tx, turn.id, error=outcome.error, portions=portions, now=now)
         if erased is None:
             raise Withdrawn(_ENDED)
         if outcome.utterances:

@@ -23,7 +23,7 @@ from memory.store.database import Reader, Transaction
 from memory.store.history import Message
 from memory.store.passages import Passage
 from memory.store.questions import Question
-from memory.store.recalls import RecalledEntry
+from memory.store.recalls import Item, RecalledEntry
 
 #: The most tokens that a prompt shows of a tool's result from an earlier turn. An answer has been made of it.
 OLD_RESULT: Final = 300
@@ -69,7 +69,8 @@ class TurnMaterial:
     with the times of these, and `results` the last results of tools there, both newest first. `members` holds the names
     of a group's people, including those who have said nothing in the window. `question` is open to the person.
     `learned` holds what the turn's own messages tell and take back, `reminders` the person's reminders to come, if they
-    were looked for.
+    were looked for. Once a model has been asked, `portions` are the tokens of each part of its request, and `sizes`
+    those of each memory and message among what was remembered.
     """
 
     window: tuple[Message, ...]
@@ -84,6 +85,8 @@ class TurnMaterial:
     question: Question | None = None
     learned: Revision | None = None
     reminders: tuple[Reminder, ...] = ()
+    portions: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[tuple[Item, int], int] = field(default_factory=dict)
 
     @property
     def file_texts(self) -> list[str]:
@@ -193,7 +196,7 @@ def keep(tx: Transaction, view: TurnMaterial, *, turn_id: int, session_id: int, 
     entries += [
         RecalledEntry(item="memory", item_id=memory.id, placed="known", score=None, parts={}) for memory in standing
     ]
-    recalls.keep(tx, turn_id, entries)
+    recalls.keep(tx, turn_id, [replace(entry, tokens=view.sizes.get((entry.item, entry.item_id))) for entry in entries])
     recalled = [i.memory.id for i in view.recall.items if i.memory is not None and i.placed == "recalled"]
     memories.touch(tx, recalled, now=now)
 
@@ -242,10 +245,6 @@ def _fit(messages: list[Message], size: WindowSize, *, keep: int) -> list[Messag
 
 
 def _entry(item: Recalled) -> RecalledEntry:
+    kind, item_id = item.named
     score = round(item.score, 4)
-    if item.memory is not None:
-        return RecalledEntry(item="memory", item_id=item.memory.id, placed=item.placed, score=score, parts=item.parts)
-    assert item.passage is not None
-    return RecalledEntry(
-        item="message", item_id=item.passage.message.id, placed=item.placed, score=score, parts=item.parts
-    )
+    return RecalledEntry(item=kind, item_id=item_id, placed=item.placed, score=score, parts=item.parts)

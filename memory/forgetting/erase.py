@@ -303,6 +303,7 @@ def _clear_person(tx: Transaction, identity_ids: Sequence[int]) -> None:
     privacy.drop_looks_of(tx, identity_ids)
     entities.drop_of(tx, identity_ids)
     recalls.drop_of_sessions(tx, private)
+    history.drop_portions(tx, session_ids=private)
     chats.empty_private(tx, private)
     for identity_id in identity_ids:
         people.begin_anew(tx, identity_id)

@@ -167,6 +167,7 @@ def erase(tx: Transaction, batch: Batch, *, now: int) -> int:
         case "turns":
             history.drop_steps(tx, batch.ids)
             recalls.drop(tx, batch.ids)
+            history.drop_portions(tx, turn_ids=batch.ids)
             history.fail_turns(tx, batch.ids, error=_LEFT, now=now)
         case "entities":
             entities.drop(tx, batch.ids)

@@ -343,12 +343,12 @@ class Learner:
                 log.info("learn.cut", work=work.id, items=len(found.facts))
             # Weighing takes long enough to be done before the transaction, and beside the event loop.
             findings = await asyncio.to_thread(extract.findings, found, stretch)
-            second, entailed = await self._asked_again(work, agent_id, model, findings, unbooked=answer)
+            answers, entailed = await self._asked_again(work, agent_id, model, findings, first=answer)
             if entailed:
                 findings = await asyncio.to_thread(extract.findings, found, stretch, entailed)
             return await self._write(
                 work.session_id,
-                lambda tx: self._keep(tx, work, stretch, findings, (answer, *second), cut=found.cut),
+                lambda tx: self._keep(tx, work, stretch, findings, answers, cut=found.cut),
                 lambda reader: stretch.scopes.values(),
             )
 
@@ -417,35 +417,44 @@ class Learner:
         return work, None, None
 
     async def _asked_again(
-        self, work: Work, agent_id: int, model: BackgroundModel, findings: Sequence[Finding], *, unbooked: ModelAnswer
+        self, work: Work, agent_id: int, model: BackgroundModel, findings: Sequence[Finding], *, first: ModelAnswer
     ) -> tuple[list[ModelAnswer], Mapping[Pair, bool]]:
-        """Asks a model whether messages say what is open among the findings; without an answer they stay as they are.
+        """Asks a model up to three times whether messages say what is open among the findings.
 
-        Returns the answer to be booked, if there is one, and the verdicts. `unbooked` is the answer with the claims.
+        Returns the answers to be booked, with `first`, that with the claims, and the verdicts. Without an answer the
+        findings stay as they are.
         """
-        may = await self._database.read(lambda reader: extractions.readable(reader, work))
-        pairs = [each.pair for each in findings if each.pair is not None and may.issuperset(each.source_ids)]
-        question = entailment.ask(pairs, model.room)
-        if question is None:
-            return [], {}
-        request, shown = question
-        answers: list[ModelAnswer] = []
-        try:
-            async with self._reading:
-                answers.append(
-                    await model.ask(
-                        request,
-                        self._database,
-                        agent_id=agent_id,
-                        timezone=self._agents.timezone(agent_id),
-                        now=self._now(),
-                        unbooked=unbooked.spent,
+        answers = [first]
+
+        async def verdicts(pairs: Sequence[Pair], known: entailment.Known) -> Mapping[Pair, bool] | None:
+            question = entailment.ask(pairs, model.room, known)
+            if question is None:
+                return None
+            request, shown = question
+            unbooked = sum(each.spent.input_tokens + each.spent.output_tokens for each in answers)
+            timezone, now = self._agents.timezone(agent_id), self._now()
+            try:
+                async with self._reading:
+                    answers.append(
+                        await model.ask(
+                            request, self._database, agent_id=agent_id, timezone=timezone, now=now, unbooked=unbooked
+                        )
                     )
-                )
-            return answers, entailment.read(answers[0].text, shown)
-        except (BudgetSpent, ModelFailed, TimeoutError, Unreadable) as exc:
-            log.info("learn.unchecked", work=work.id, claims=len(pairs), error=str(exc))
-            return answers, {}
+                return entailment.read(answers[-1].text, shown, known)
+            except (BudgetSpent, ModelFailed, TimeoutError, Unreadable) as exc:
+                log.info("learn.unchecked", work=work.id, claims=len(pairs), error=str(exc))
+                return None
+
+        may = await self._database.read(lambda reader: extractions.readable(reader, work))
+        pairs = [each for each in findings if each.pair is not None and may.issuperset(each.source_ids)]
+        is_sure = {each.pair: each.is_sure for each in pairs if each.pair is not None}
+        votes = entailment.Votes(is_sure)
+        for known in entailment.QUESTIONS:
+            given = await verdicts(votes.open(), known)
+            if given is None:
+                break
+            votes.add(given)
+        return answers, votes.counted()
 
     def _owner(self, reader: Reader, work: Work) -> int:
         session = _session(reader, work)

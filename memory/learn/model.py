@@ -98,16 +98,16 @@ class BackgroundModel:
         agent_id: int,
         timezone: str,
         now: int,
-        unbooked: Spent | None = None,
+        unbooked: int = 0,
     ) -> ModelAnswer:
-        """Returns the model's answer. The caller books its cost. `unbooked` is what the same work has cost so far.
+        """Returns the model's answer. The caller books its cost. `unbooked` are the tokens of the same work so far.
 
         Raises `BudgetSpent`, `ModelFailed` and `TimeoutError`.
         """
         if self.tokens_per_day is not None:
             today, tomorrow = clock.day_bounds(now, timezone)
             tokens = await database.read(lambda reader: extractions.spent_since(reader, agent_id, today))
-            tokens += 0 if unbooked is None else unbooked.input_tokens + unbooked.output_tokens
+            tokens += unbooked
             if tokens >= self.tokens_per_day:
                 raise BudgetSpent(f"{tokens} of {self.tokens_per_day} tokens of the day are used up.", until=tomorrow)
         async with asyncio.timeout(self.seconds):

@@ -22,6 +22,7 @@ from memory.store import lineage, memories
 from memory.store.database import Reader
 from memory.store.memories import Kind, Memory
 from memory.store.passages import Passage
+from memory.store.recalls import Item
 from memory.text import words
 from memory.text.likeness import Jaccard, differs_in_substance, said
 from memory.text.sentences import beginning
@@ -94,6 +95,13 @@ class Recalled:
     shares: float = 1.0
     parts: dict[ScorePart, float] = field(default_factory=dict)
     nearness: float = 0.0
+
+    @property
+    def named(self) -> tuple[Item, int]:
+        if self.memory is not None:
+            return "memory", self.memory.id
+        assert self.passage is not None
+        return "message", self.passage.message.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

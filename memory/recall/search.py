@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -36,6 +36,7 @@ from memory.store.memories import Memory
 from memory.store.passages import Passage
 from memory.store.vectors import Vectors
 from memory.text import words
+from memory.text.likeness import differs_in_substance
 from memory.text.times import clock
 from memory.typed_filters import NO_FILTERS, Filters
 
@@ -48,9 +49,7 @@ _FED_SECONDS = 0.05
 #: Seconds that embedding a question may take.
 _MEANING_SECONDS = 1.5
 #: Documents nearest in meaning that join the candidates: this share of all, and the least and most of them. On LoCoMo a
-#: half and a quarter find as much as all (docs/design/benchmarks.md). Archived memories are among the nearest, too:
-#: with 200 the simulated year, of whose rows four fifths are archived, finds 82.0 % of what is asked blind instead of
-#: 80.7, but LoCoMo's shortest conversation .844 instead of .850, and a question asked often hides what answers it.
+#: half and a quarter find as much as all (docs/design/benchmarks.md).
 _NEAREST_SHARE = 1 / 3
 _FEWEST_NEAREST, _MOST_NEAREST = 50, 400
 #: Best candidates by words and vectors that late interaction scores; a hundred would do (docs/design/benchmarks.md).
@@ -58,7 +57,7 @@ _LOOKED_AT_CLOSELY = 300
 #: Matches that are scored with their neighbours. If there are more, these are the best by their own words.
 _SCORED = 1_000
 #: The most by which importance, fading strength and age may bend a score.
-_IMPORTANCE_REACH = 0.1
+_IMPORTANCE_REACH = 0.2
 _STRENGTH_REACH = 0.1
 _RECENCY_REACH = 0.05
 _RECENCY_HALF_LIFE_DAYS = 30.0
@@ -67,9 +66,11 @@ _TOPIC = 1.1
 #: Factor for an archived memory: it comes up when little else matches.
 _ARCHIVED = 0.25
 #: Factor for an event: its lasting content is kept as a fact, and its words as messages.
-_EVENT = 0.6
-#: Factor for a message whose memories were all replaced since.
+_EVENT = 0.5
+#: Factor for what holds no more: a memory that has ended, or a message whose memories were all replaced since.
 _OUTDATED = 0.5
+#: Factor for a fact that repeats a better one of its key and person: this share of its words of meaning is there.
+_REPEATED, _SAME = 0.5, 0.75
 #: Factor for the bot's own messages: mostly they repeat people's words.
 _BY_AGENT = 0.6
 _DAY_MS = 86_400_000
@@ -338,7 +339,7 @@ def _by_index(reader: Reader, asked: _Asked, findable: int) -> list[Hit]:
         return _only(asked, _by_time(reader, asked, limit=_unranked(asked)))
     asked = replace(asked, query=replace(asked.query, documents=findable))
     bent = _bent(reader, asked, _ranked(reader, asked))
-    bent.sort(key=lambda one: -one.score)
+    bent = _repeats_behind(sorted(bent, key=lambda one: -one.score))
     return _fetched(reader, asked, _successors_first(bent))
 
 
@@ -633,6 +634,28 @@ def _bent(reader: Reader, asked: _Asked, ranked: Sequence[Ranked]) -> list[_Bent
     return bent
 
 
+def _repeats_behind(bent: Sequence[_Bent]) -> list[_Bent]:
+    """Halves the scores of facts that only say what a better one says in other words, and sorts again."""
+    better: defaultdict[tuple[str, int | None, str], list[str]] = defaultdict(list)
+    found: list[_Bent] = []
+    for hit in bent:
+        if (memory := hit.memory) is not None and memory.kind == "fact" and memory.live:
+            values = better[memory.key, memory.subject_id, memory.subject]
+            if any(_says_no_more(memory.value, value) for value in values):
+                halved = {**hit.factors, "repeated": _REPEATED}
+                found.append(hit._replace(score=hit.score * _REPEATED, factors=halved))
+                continue
+            values.append(memory.value)
+        found.append(hit)
+    return sorted(found, key=lambda hit: -hit.score)
+
+
+def _says_no_more(value: str, other: str) -> bool:
+    said = set(words.tokens(value)) - words.stop_tokens()
+    same = len(said.intersection(words.tokens(other))) >= _SAME * len(said)
+    return same and not differs_in_substance(value, other)
+
+
 def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[ScorePart, float]:
     factors: dict[ScorePart, float] = {
         "recency": _recency(now - memory.last_reinforced_at),
@@ -645,6 +668,8 @@ def _of_memory(memory: Memory, query: Query, *, now: int) -> dict[ScorePart, flo
         factors["event"] = _EVENT
     if memory.archived_at is not None:
         factors["archived"] = _ARCHIVED
+    if memory.valid_until is not None or memory.superseded_by is not None:
+        factors["outdated"] = _OUTDATED
     return factors
 
 

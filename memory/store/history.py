@@ -8,7 +8,7 @@ off.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memory.store import attachments, chats, documents, judgements, word_columns
@@ -359,18 +359,26 @@ def retry_turn(tx: Transaction, turn_id: int) -> int:
     return int(row["attempts"])
 
 
-def end_turn(tx: Transaction, turn_id: int, *, error: str | None, now: int) -> bool | None:
+def end_turn(tx: Transaction, turn_id: int, *, error: str | None, portions: Mapping[str, int], now: int) -> bool | None:
     """Ends a running turn, with or without an answer. Returns whether a message that it answers was erased meanwhile.
 
-    Returns None if the turn has ended already.
+    `portions` are the tokens of each part of its request. Returns None if the turn has ended already.
     """
     row = tx.one(
-        "update turns set state = ?, error = ?, finished_at = ? where id = ? and state = 'running'"
+        "update turns set state = ?, error = ?, portions = ?, finished_at = ? where id = ? and state = 'running'"
         " returning exists (select 1 from messages m"
         " where m.turn_id = turns.id and m.role = 'user' and m.erased_at is not null)",
-        ("done" if error is None else "failed", error, now, turn_id),
+        ("done" if error is None else "failed", error, json.dumps(portions) if portions else None, now, turn_id),
     )
     return None if row is None else bool(row[0])
+
+
+def drop_portions(tx: Transaction, *, turn_ids: Sequence[int] = (), session_ids: Sequence[int] = ()) -> None:
+    tx.run(
+        "update turns set portions = null where portions is not null and (id in (select value from json_each(?))"
+        " or session_id in (select value from json_each(?)))",
+        (turn_ids, session_ids),
+    )
 
 
 def abandon_turns(tx: Transaction, inbox_ids: Sequence[int], *, error: str, now: int) -> list[int]:

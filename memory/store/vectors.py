@@ -49,8 +49,12 @@ _FAR: Final = "vec_distance_cosine(vec_int8(v.vector), vec_int8(?1))"
 _SIGNS_FAR: Final = "vec_distance_hamming(vec_bit(signs), vec_bit(?4))"
 #: Vectors of another length, which only damage leaves, are passed over.
 _HERE: Final = "v.partition = ?2 and length(v.vector) = length(?1)"
-_BEST: Final = f"select v.doc, 1 - min({_FAR}) as cosine"
-_FIRST: Final = "group by v.doc order by cosine desc nulls last, v.doc limit ?3"
+#: An archived memory takes only a place that nothing else wants: of a year's memories four fifths are archived.
+_BEST: Final = (
+    f"select v.doc, 1 - min({_FAR}) as cosine, exists (select 1 from memories m"
+    " where m.id = v.doc / 2 and v.doc % 2 = 0 and m.archived_at is not null) as is_archived"
+)
+_FIRST: Final = "group by v.doc order by is_archived, cosine desc nulls last, v.doc limit ?3"
 
 
 def hashes(reader: Reader, docs: Collection[int]) -> dict[int, bytes]:
@@ -234,18 +238,20 @@ class Vectors:
     def nearest(
         self, reader: Reader, partitions: Sequence[int], question: Vector, limit: int, *, compared: int = COMPARED
     ) -> list[tuple[int, float]]:
-        """Returns the `limit` documents nearest to `question`, with their cosines, best first.
+        """Returns the `limit` documents nearest to `question`, with their cosines, archived memories behind all others.
 
         `question` has the shape (dimension,). A partition with more than `compared` vectors is narrowed down by signs.
         """
         if limit < 1 or not _made_by(reader, _VECTORS, self._model):
             return []
         best: dict[int, float] = {}
+        archived: set[int] = set()
         for partition in dict.fromkeys(partitions):
             for row in self._near(reader, partition, question, limit, compared):
                 # A vector of zeros has no cosine; it counts as similar to nothing.
                 best[row["doc"]] = max(row["cosine"] or 0.0, best.get(row["doc"], -1.0))
-        return sorted(best.items(), key=lambda item: (-item[1], item[0]))[:limit]
+                archived.update([row["doc"]] if row["is_archived"] else ())
+        return sorted(best.items(), key=lambda item: (item[0] in archived, -item[1], item[0]))[:limit]
 
     def bits(self, reader: Reader, partitions: Sequence[int], docs: Sequence[int]) -> dict[int, NDArray[np.uint8]]:
         """Returns the token bits, of shape (tokens, token dimension / 8), of the `docs` that are in `partitions`."""

@@ -15,7 +15,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "agents": ("name", "entities"), "people": ("language", "timezone", "follow_ups", "followed_up_on"),
     "identities": ("platform", "user_id"), "chats": ("platform", "kind"), "chat_aliases": ("platform", "reference"),
     "owners": ("kind", "thread"), "sessions": ("key", "thread", "snapshot", "chosen_model"),
-    "turns": ("state", "error"), "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
+    "turns": ("state", "error", "portions"), "messages": ("role", "platform_ref", "reply_to", "tool_call_id"),
     "effects": ("tool", "state"), "inbox": ("platform", "bot_id", "update_key", "session_key", "state", "error"),
     "outbox": ("session_key", "kind", "reply_to", "state", "run", "platform_ref", "error", "edits"),
     "access": ("channel", "subject", "reference", "state", "granted_by"), "pairings": ("channel",),

@@ -484,7 +484,7 @@ async def test_a_key_is_made_shown_once_used_and_revoked(tmp_path: Path, unused_
 
 # Admins -------------------------------------------------------------------------------------------------------------
 
-ADMIN_PAGES = ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people")
+ADMIN_PAGES = ("/admin", "/admin/jobs", "/admin/usage", "/admin/dead", "/admin/people", "/admin/log")
 
 
 async def signed_in_by_chat(page: Page, telegram: Telegram, person: int, name: str) -> Guest:
@@ -618,7 +618,11 @@ async def test_usage_is_shown_by_day_with_its_cost(page: Page) -> None:
     html = (await you.get("/admin/usage")).text
     shown = words(html)
     assert "711" in shown and "311" in shown and "0.2500" in shown and "0.5000" in shown and "999999" not in shown
-    assert html.count('class="answers"') > 30 and 'height="100.0"' in html, "the fullest day fills the picture"
+    assert all(title in shown for title in ("Answers a day", "Time of an answer", "Tokens a day", "Cost a day"))
+    tables = {part.partition("<")[0] for part in html.split("<figcaption><strong>")[1:]}
+    assert len(tables) == 4 and html.count("As a table") == 4, "each picture has its table"
+    agents = words(html.partition("<h2>By agent</h2>")[2].partition("</section>")[0])
+    assert agents.endswith("assistant 2 1 022 0.7500"), agents
 
 
 # Questions ----------------------------------------------------------------------------------------------------------

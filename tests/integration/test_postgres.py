@@ -401,6 +401,8 @@ async def test_a_store_from_before_there_were_several_processes_is_updated(tmp_p
         connection.execute(b"drop index messages_replies")
         connection.execute(b"alter table sessions drop column muted_at")
         connection.execute(b"alter table web_sessions drop column before_at")
+        connection.execute(b"alter table turns drop column portions")
+        connection.execute(b"alter table recalls drop column tokens")
         connection.execute(b"alter table memory_sources drop column unsure")
         connection.execute(b"delete from migrations where version >= 30")
     after = await PostgresDatabase.open(url, path, now=2)

@@ -352,6 +352,8 @@ async def test_since_when_a_name_is_borne_is_told_from_what_was_said_under_it(tm
             connection.execute(f"alter table people drop column {column}")
         connection.execute("alter table usage drop column identity_id")
         connection.execute("alter table outbox drop column reminder_id")
+        connection.execute("alter table turns drop column portions")
+        connection.execute("alter table recalls drop column tokens")
         connection.execute("drop index embedded_refused")
         connection.execute("alter table embedded drop column refused")
         gone = "forgotten_named vector_signs reminders comparisons api_keys web_codes web_sessions lanes duties replicas judgements"

@@ -17,7 +17,7 @@ from memory.service import Service
 from memory.setup import SearchSetup
 from memory.store.history import Utterance
 from tests.kit.fakes import Clock
-from tests.kit.stores import opened
+from tests.kit.stores import opened, planted
 from tests.kit.talk import group, private, recalled, say, teach
 
 Place = tuple[Where, Who]
@@ -136,6 +136,33 @@ async def test_a_message_whose_memories_were_replaced_says_so_and_stands_back(me
     hits = await found(memory, ada, "where do I live")
     passages = [hit.passage for hit in hits if hit.passage is not None and hit.passage.message.role == "user"]
     assert [(p.message.text, p.outdated) for p in passages] == [("I live in Lisbon", False), ("I live in Porto", True)]
+
+
+async def test_a_fact_in_other_words_stands_behind_what_else_was_found(memory: Service, clock: Clock) -> None:
+    """What a night has repeated in other words must not take the places of other answers."""
+    ada = await memory.identities.context(*private("ada"))
+    repeat = "as was said, the sauce is saved with an ice cube"
+    for value in ("sauce is saved with an ice cube", repeat):
+        await planted(memory, ada, value, key="sauce")
+    await planted(memory, ada, "guests like an ice cube beside the sauce", key="guests")
+    await planted(memory, ada, "an ice cube for the sauce lies in tray 2, not in tray 3", key="sauce")
+    hits = [
+        hit for hit in await found(memory, private("ada"), "which ice cube for the sauce") if hit.memory is not None
+    ]
+    assert [hit.memory.value for hit in hits if hit.memory is not None and "repeated" in hit.parts] == [repeat]
+    assert hits[-1].parts["repeated"] == 0.5 and len(hits) == 4
+
+
+async def test_an_answer_of_today_stands_before_what_held_once(memory: Service, clock: Clock) -> None:
+    ada = await memory.identities.context(*private("ada"))
+    for value, key, ended in (
+        ("lives in a house in Porto", "home", 1),
+        ("lives in a house in Faro", "home", 1),
+        ("keeps copies of the house plans in the drawer", "plans", None),
+    ):
+        await planted(memory, ada, value, key=key, valid_until=ended)
+    (first, *rest) = await found(memory, private("ada"), "where in the house are the copies kept")
+    assert first.memory is not None and first.memory.key == "plans" and all("outdated" in hit.parts for hit in rest)
 
 
 async def test_what_was_said_twice_is_found_once(memory: Service, clock: Clock) -> None:

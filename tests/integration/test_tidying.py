@@ -184,7 +184,7 @@ async def test_a_turn_under_way_keeps_its_words(tmp_path: Path, clock: Clock) ->
         await wrote(memory, lambda tx: tx.run("update turns set state = 'running'"))
         clock.move(days=2)
         assert await memory.housekeeping.tidy() == {}
-        await wrote(memory, lambda tx: history.end_turn(tx, turn.id, error=None, now=clock()))
+        await wrote(memory, lambda tx: history.end_turn(tx, turn.id, error=None, portions={}, now=clock()))
         assert await memory.housekeeping.tidy() == {"messages": 2}
 
 

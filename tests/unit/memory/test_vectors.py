@@ -167,18 +167,32 @@ async def test_vectors_of_another_model_are_dropped_and_never_compared(database:
     assert not await database.write(other.prepare)
 
 
+def remember(tx: Transaction) -> int:
+    tx.run("insert into agents (id, name, created_at) values (1, 'assistant', 1)")
+    tx.run("insert into owners (id, kind, agent_id) values (1, 'agent', 1)")
+    return tx.insert(
+        "insert into memories (short_id, kind, owner_id, category, key, value, importance, confidence, origin,"
+        " created_at, learned_at, local_date, valid_from, last_reinforced_at)"
+        " values ('m_1', 'fact', 1, 'work', 'job', 'baker', 5, 1, 'told', 1, 1, '2026-11-21', 1, 1)"
+    )
+
+
+async def test_an_archived_memory_takes_no_place_of_another(database: Database, vectors: Vectors) -> None:
+    """Most of what was kept for a year is archived."""
+    made = points(3)
+    archived = 2 * await database.write(remember)
+    await database.write(keep(vectors, made[:1], first=archived))
+    await database.write(keep(vectors, made[1:], first=100, partitions=(1, 2)))
+    near = partial(vectors.nearest, partitions=(1, 2), question=made[0])
+    assert (await database.read(partial(near, limit=3)))[0][0] == archived
+    await database.write(lambda tx: tx.run("update memories set archived_at = 2"))
+    found = await database.read(partial(near, limit=3))
+    assert found[2][0] == archived and found[2][1] > found[0][1] > found[1][1]
+    assert archived not in dict(await database.read(partial(near, limit=2)))
+
+
 async def test_a_new_model_has_every_memory_embedded(database: Database) -> None:
     """Also those of a store that never had an embedder before."""
-
-    def remember(tx: Transaction) -> int:
-        tx.run("insert into agents (id, name, created_at) values (1, 'assistant', 1)")
-        tx.run("insert into owners (id, kind, agent_id) values (1, 'agent', 1)")
-        return tx.insert(
-            "insert into memories (short_id, kind, owner_id, category, key, value, importance, confidence, origin,"
-            " created_at, learned_at, local_date, valid_from, last_reinforced_at)"
-            " values ('m_1', 'fact', 1, 'work', 'job', 'baker', 5, 1, 'told', 1, 1, '2026-11-21', 1, 1)"
-        )
-
     memory_id = await database.write(remember)
     assert await database.write(Vectors(model="one", centre=CENTRE).prepare)
     assert await database.read(lambda reader: index.waiting(reader, limit=5)) == [2 * memory_id]
