@@ -1,4 +1,5 @@
-"""The web page with 10,000 memories: `python -m bench.web [--memories N] [--json]`; some two minutes.
+"""The web page with 10,000 memories and 5,000 messages in one conversation: `python -m bench.web [--memories N]
+[--messages N] [--json]`; some two minutes.
 
 The program is the real one, served in this process, and so is the browser. Everything is asked over loopback, by one
 visitor, one request after the other: the first paint in Chromium with nothing kept, the bytes of a page with and
@@ -42,11 +43,12 @@ _SENT: Final = 60
 #: Milliseconds between two memories: 10,000 of them fill three and a half years.
 _APART_MS: Final = 3 * 3_600_000
 _PAGES: Final = (
-    "/chat/main", "/memory", "/memory?page=200", "/memory?q=category:hobby", "/memory?q=sailing",
+    "/chat/main", "/chat/main?at=2500", "/chat/main?before=200", "/search?q=sail",
+    "/memory", "/memory?page=200", "/memory?q=category:hobby", "/memory?q=sailing",
     "/memory?q=place:Lisbon", "/memory?show=fading", "/memory?on=2026-01-01", "/timeline", "/entities", "/night",
     "/questions", "/me",
 )  # fmt: skip
-_PAINTS: Final = ("/chat/main", "/memory", "/timeline", "/entities", "/me")
+_PAINTS: Final = ("/chat/main", "/chat/main?at=2500", "/memory", "/timeline", "/entities", "/me")
 _THINGS: Final = (
     "sailing",
     "chess",
@@ -186,7 +188,7 @@ async def streamed(guest: Guest) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]
 
 
-async def measured(folder: Path, count: int) -> dict[str, object]:
+async def measured(folder: Path, count: int, messages: int) -> dict[str, object]:
     """Returns all figures."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -200,9 +202,11 @@ async def measured(folder: Path, count: int) -> dict[str, object]:
         gc.freeze()
         guest = await page.signed_in(PERSON)
         await guest.say("Where do I sail?")
+        await page.talked(messages, words="We sail in line")
         weights, times = await weighed(guest), await timed(guest)
         return {
             "memories": count,
+            "messages": messages,
             "fill_s": round(filled, 1),
             "paint_ms": {path: round(ms) for path, ms in (await painted(browser, page, guest)).items()},
             "cold_bytes": {path: cold for path, (cold, _) in weights.items()},
@@ -217,10 +221,11 @@ async def measured(folder: Path, count: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=10_000)
+    parser.add_argument("--messages", type=int, default=5_000)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="remora-web-") as folder:
-        figures = asyncio.run(measured(Path(folder), given.memories))
+        figures = asyncio.run(measured(Path(folder), given.memories, given.messages))
     print(json.dumps(figures) if given.json else json.dumps(figures, indent=1))
 
 

@@ -141,7 +141,9 @@ class Page:
             " m.author_name, ? || ' ' || i, 3, 0, 1, 1, m.said_at + i * 1000, m.recorded_at, m.owner_id, 1000 + i"
             " from n, (select * from messages where role = 'user' order by id limit 1) m"
         )
-        await self.alter((sql, (count, words)))
+        await self.alter(
+            (sql, (count, words)), ("insert into changes (doc) select 2 * id + 1 from messages where nth > 1000", ())
+        )
 
     async def close(self) -> None:
         await asyncio.gather(*(client.aclose() for client in self._clients))
