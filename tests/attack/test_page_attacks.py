@@ -224,7 +224,7 @@ HOSTILE = (
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "img", "span", "nav", "form", "input", "label", "select",
     "option", "button", "main", "section", "h1", "h2", "h3", "p", "div", "aside", "details", "summary", "ul", "ol", "li", "small",
-    "article", "time", "noscript", "textarea", "dl", "dt", "dd", "meter", "blockquote", "footer", "code", "ins", "del", "svg",
+    "article", "time", "noscript", "textarea", "dl", "dt", "dd", "meter", "blockquote", "footer", "code", "ins", "del", "svg", "g",
     "rect", "line", "circle", "text", "path", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "em", "strong",
     "pre", "hr", "br", "i", "s",
 }  # fmt: skip

@@ -59,7 +59,7 @@ NOT_READING = {
         _RUNS,
     ),
     **dict.fromkeys(
-        ("Stats.stats", "Stats.status"),
+        ("Stats.stats", "Stats.status", "Stats.used_by", "Browse.learned", "Browse.used"),
         _COUNTS,
     ),
     **dict.fromkeys(
@@ -80,6 +80,8 @@ NOT_READING = {
     "ApiKeys.holder": "whose the very key is that is shown (test_keys)",
     "Mailbox.told_before": "no words, of the very messages that are sent again by their person",
     "Mailbox.answer_before": "the answer to the very message that is sent again, in the same place",
+    "Stats.answered": "of the whole store, for its admins: figures (test_page_seen)",
+    "Stats.queue": "of the whole store, for its admins: figures (test_page_seen)",
     "Stats.of_turn": "what models took for one turn: figures",
     "Stats.figures": "of the whole store, for its operator: figures",
     "Stats.used_until": "how many calls of models were booked: a figure",
