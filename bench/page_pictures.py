@@ -85,7 +85,8 @@ async def _lived_in(guest: Guest) -> dict[str, str]:
         "why": f"/why/{turns[-1]}", "timeline": "/timeline", "entities": "/entities",
         "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
         "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1]}?wrong=1",
-        "pinned": "/memory?show=pinned", "questions": "/questions",
+        "pinned": "/memory?show=pinned", "questions": "/questions", "reminders": "/reminders", "hits": "/search?q=Porto",
+        "commands": "/commands",
     }  # fmt: skip
 
 
@@ -96,7 +97,7 @@ async def _used(page: Page) -> dict[str, str]:
         tokens = 9_000 + 4_000 * (back * 7 % 5)
         at = now - back * day
         await page.alter((USED, ["chat", tokens, tokens * 3e-6, at]), (USED, ["extract", tokens // 3, 0.004, at]))
-    named = ("jobs", "usage", "dead", "people")
+    named = ("jobs", "usage", "dead", "people", "log")
     return {"admin": "/admin"} | {f"admin-{name}": f"/admin/{name}" for name in named}
 
 
@@ -125,7 +126,8 @@ async def taken(folder: Path, *, write: bool) -> None:
     async with paged(installation, port=port, served=served) as page, chromium() as browser:
         guest = await page.signed_in("Ada")
         paths = await _lived_in(guest)
-        await guest.told("/forget", at="/memory", value="coriander")
+        disliked = (await guest.get("/memory?q=coriander")).text.partition('href="/memory/')[2].partition('"')[0]
+        await guest.told("/forget", at="/memory", ids=disliked)
         await _taken_of(browser, page, guest, paths, folder, write=write)
         admin = await page.signed_in("you")
         await _taken_of(browser, page, admin, await _used(page), folder, write=False)

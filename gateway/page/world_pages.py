@@ -171,6 +171,8 @@ def related(visit: Visit, known: list[Entity], memories: list[Memory]) -> list[L
     for memory in sorted((each for each in memories if each.live), key=lambda each: each.id):
         subject = by_form.get(normal_form(memory.subject or _other(visit, memory)))
         begin = _YOU if subject is None else min(subject.ids)
+        if begin == _YOU and memory.key == "name":
+            continue  # the visitor is in the picture already
         named = sorted(
             (item for item in naming.get(memory.id, ()) if item is not subject),
             key=lambda item: (memory.value.find(item.name), min(item.ids)),
