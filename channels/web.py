@@ -284,10 +284,13 @@ class WebChannel(Channel):
                 if not self._tabs[place]:
                     del self._tabs[place]
 
-    async def say(self, inbound: Inbound) -> None:
-        """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
+    def check_taking(self) -> None:
         if self.is_ending:
             raise NotTaken("Remora is restarting. Send it again.")
+
+    async def say(self, inbound: Inbound) -> None:
+        """Hands a message to `run`; returns after it is committed. Raises `NotTaken`."""
+        self.check_taking()
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         await self._said.put((inbound, taken))
         await taken

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -63,7 +64,7 @@ _TOLD = 300
 #: The lines of the log that are kept in memory, and the characters of one.
 _KEPT, _LINE = 200, 1_000
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_LAST: Final[deque[str]] = deque(maxlen=_KEPT)
+_LAST: Final[deque[tuple[str, object]]] = deque(maxlen=_KEPT)
 #: Nested fields deeper than this are written as their repr.
 _DEPTH = 6
 
@@ -157,9 +158,16 @@ def _replace_handlers(root: logging.Logger, handler: logging.Handler) -> None:
     root.addHandler(handler)
 
 
-def last_lines() -> list[str]:
-    """Returns the last lines of this process's log, redacted as they were written, the newest first."""
-    return list(reversed(_LAST))
+def last_lines(*, channel: str | None = None) -> list[str]:
+    """Returns the last lines of this process's log, redacted as they were written, the newest first.
+
+    With a channel, as it begins the keys of its sessions, the lines about sessions of other channels are left out.
+    """
+    return [
+        line
+        for line, session in reversed(_LAST)
+        if channel is None or not isinstance(session, str) or session.partition(":")[0] == channel
+    ]
 
 
 def log_crashes() -> None:
@@ -183,13 +191,16 @@ class _Ours(logging.Handler):
 
     redact: Callable[[str], str]
     keeps = True
-    _kept: logging.LogRecord | None = None
+    #: The record that was kept last. Its error would hold much that nobody needs any more.
+    _kept: weakref.ref[logging.LogRecord] | None = None
 
     def format(self, record: logging.LogRecord) -> str:
         line = super().format(record)
-        if self.keeps and record is not self._kept:  # one that may fill a file is formatted twice
-            self._kept = record
-            _LAST.append(_COLOUR.sub("", line)[:_LINE])
+        # One that may fill a file is formatted twice.
+        if self.keeps and (self._kept is None or record is not self._kept()):
+            self._kept = weakref.ref(record)
+            session = record.msg.get("session") if isinstance(record.msg, dict) else None
+            _LAST.append((_COLOUR.sub("", line)[:_LINE], session))
         return line
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the standard library's name

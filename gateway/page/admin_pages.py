@@ -79,7 +79,8 @@ def _ago(seconds: int) -> str:
 
 
 async def log(visit: Visit) -> Response:
-    return visit.html("admin_log.html", lines=last_lines())
+    channel = None if visit.visitor.is_operator else _channel(visit)
+    return visit.html("admin_log.html", lines=last_lines(channel=channel))
 
 
 async def jobs(visit: Visit) -> Response:

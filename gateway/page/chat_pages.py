@@ -26,7 +26,7 @@ from gateway.page.site import LISTENS, Refused, Visit
 from gateway.page.talk_pages import thread_in, thread_of
 from gateway.page.visitors import FIRST
 from gateway.pipeline.store import where_said, who_said
-from gateway.reading.attachments import PICTURE_BYTES, label
+from gateway.reading.attachments import PICTURE_BYTES
 from memory.browse.talks import END, BroughtFile, ConversationLine
 from memory.store.attachments import QUOTED, Attached
 from memory.text.language import language_of
@@ -42,9 +42,6 @@ _WATCHED: Final = 20
 _ANSWER: Final = 20.0
 #: The name that the page's script gives to a message.
 _ONCE: Final = re.compile("[a-z0-9]{16,40}")
-#: The messages, and their characters, that a message in a branch brings along of what was said before.
-_EARLIER: Final = 200
-_EARLIER_CHARS: Final = 24_000
 #: The ways to ask for a part of a conversation, each by the id of a message.
 WAYS: Final = ("before", "after", "at")
 
@@ -110,17 +107,8 @@ async def _say(visit: Visit, **said: Any) -> web.Response:
 
 
 async def _tell(visit: Visit, thread: str | None, *, nonce: str, **said: Any) -> None:
-    """Says something in a conversation. In a branch it brings along what was said before, as history has it apart."""
-    visitor = visit.visitor
-    key = visitor.place(thread).session_key
-    before, room = [], _EARLIER_CHARS
-    for line in reversed(await visitor.store.memory.browse.earlier(visitor.context, key, limit=_EARLIER)):
-        room -= len(line.text)
-        if room < 0:
-            break
-        before.append(("user" if line.mine else "assistant", line.text))
-    inbound = visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
-    await visitor.channel.say(replace(inbound, earlier=tuple(reversed(before)), **said))
+    inbound = visit.visitor.inbound(thread=thread, nonce=nonce, language=visit.texts.language)
+    await visit.visitor.channel.say(replace(inbound, **said))
 
 
 async def edit(visit: Visit) -> web.StreamResponse:
@@ -135,15 +123,19 @@ async def branch(visit: Visit) -> web.StreamResponse:
     if turn := visit.form.get("turn"):
         said = await browse.turn_lines(visitor.context, visit.number(turn, "page.no_answer"))
         lines = [line for line in said if line.mine]
+        keys = await browse.keys_of(visitor.context, [line.id for line in lines])
+        places = {replace(Place.from_session_key(key), thread=None) for key in keys.values()}
+        if places != {visitor.place(None)}:  # there is none, or it was said from another account of theirs
+            raise Refused(404, "page.no_answer")
     else:
         lines = [await _meant(visit, visit.form.get("key", ""))]
-    if not lines:
-        raise Refused(404, "page.no_answer")
     brought = [_parts(line, await browse.files(visitor.context, line)) for line in lines]
     before = "\n".join(text for text, _ in brought)
+    files = tuple(file for _, some in brought for file in some)
     text = visit.form.get("text", before).replace("\r\n", "\n").strip()
-    if table.parse(text) is not None or not (text or brought[0][1]):
+    if table.parse(text) is not None or not (text or files):
         raise Refused(400, "page.talk.no_command")
+    visitor.channel.check_taking()
     nonce, anew = _nonce(visit), text == before.strip()
     thread = f"c{nonce[:16]}"
     inbound = visitor.inbound(thread=thread, nonce=nonce)
@@ -152,7 +144,6 @@ async def branch(visit: Visit) -> web.StreamResponse:
     await visitor.store.memory.requests.run(
         opened, lambda edits: edits.branch(first.session_id, first.id, reworded=not anew)
     )
-    files = tuple(file for _, some in brought for file in some)
     await _tell(visit, thread, nonce=nonce, text=text, attachments=files, told=anew)
     if visit.is_enhanced:
         return web.Response(text=f"/chat/{thread}#end")
@@ -172,15 +163,14 @@ async def _meant(visit: Visit, key: str) -> ConversationLine:
 
 def _parts(line: ConversationLine, beside: Sequence[Attached]) -> tuple[str, list[Attachment]]:
     """Returns a message's own words, and those of its files that are still there to be sent again."""
-    text, files = line.text, []
-    for piece in reversed([piece for piece in beside if not piece.kind.startswith(QUOTED)]):
-        data = piece.data if piece.state == "picture" else piece.text.encode() if piece.state == "text" else None
-        if data and text.endswith(named := label(piece)):
-            text = text.removesuffix(named).rstrip("\n")
-            is_text = piece.state == "text"
-            name = f"{piece.name}.txt" if is_text and not piece.media_type.startswith("text/") else piece.name
-            files.append(carrying(name, "text/plain" if is_text else piece.media_type, memoryview(data)))
-    return text, files[::-1]
+    own, files = [piece for piece in beside if not piece.kind.startswith(QUOTED)], []
+    for piece in own:
+        if piece.data:
+            files.append(carrying(piece.name, piece.media_type, memoryview(piece.data)))
+        elif piece.state == "text" and piece.text:
+            name = piece.name if piece.media_type.startswith("text/") else f"{piece.name}.txt"
+            files.append(carrying(name, "text/plain", memoryview(piece.text.encode())))
+    return without_labels(line.text, own), files
 
 
 async def file(visit: Visit) -> web.StreamResponse:
@@ -374,7 +364,7 @@ def _item(
     return PageItem(
         key=key,
         at=line.said_at,
-        text=without_labels(line.text, files),
+        text=without_labels(line.text, [came.file for came in files]),
         markdown=not line.mine,
         mine=line.mine,
         sent=beside(files),

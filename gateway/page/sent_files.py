@@ -15,6 +15,7 @@ from aiohttp import web
 from channels.web import SentFile, SentKind
 from gateway.reading.attachments import PICTURE_BYTES, label, picture_type
 from memory.browse.talks import BroughtFile
+from memory.store.attachments import Attached
 
 _SANDBOX: Final = "default-src 'none'; sandbox; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
@@ -34,12 +35,12 @@ def _kind(came: BroughtFile) -> SentKind:
     return ""
 
 
-def without_labels(text: str, files: Sequence[BroughtFile]) -> str:
+def without_labels(text: str, files: Sequence[Attached]) -> str:
     """Returns a message as it was typed or spoken: without the names that history adds behind it."""
-    for came in files:
-        named = label(came.file)
+    for file in files:
+        named = label(file)
         # The last: a person may have typed the same.
-        before, found, after = text.rpartition(f"{named} " if came.file.state == "spoken" else named)
+        before, found, after = text.rpartition(f"{named} " if file.state == "spoken" else named)
         text = f"{before}{after}" if found else text
     return text.strip()
 

@@ -289,7 +289,7 @@ class TurnRequest:
         """Returns the messages before the branch that this conversation is."""
         return [
             Uttered(message=ChatMessage(role=cast("Role", role), content=prompt.unmarked(self._short(said))))
-            for role, said in self.course.heard[0].inbound.earlier
+            for role, said in (*self.view.before, *self.course.heard[0].inbound.earlier)
         ]
 
     def _shown(self, message: Message, tokens: int, names: Mapping[int, str], inlined: Mapping[int, _Beside]) -> str:

@@ -377,7 +377,6 @@ class Browse:
     talks = sees(conversations.talks)
     lines = sees(conversations.lines)
     said_as = sees(conversations.said_as)
-    earlier = sees(conversations.earlier)
     files = sees(conversations.files)
     versions = sees(conversations.versions)
     turn_lines = sees(conversations.of_turn)

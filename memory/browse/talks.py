@@ -96,6 +96,11 @@ _PATH = (
     " where key = ? union all select s.branch_of, s.branch_at from path p join sessions s on s.id = p.session_id"
     " where s.branch_of is not null)"
 )
+#: The condition that a path was not begun anew after a message; what is only summed up still belongs to it.
+_UNBROKEN = (
+    "not exists (select 1 from path q join sessions b on b.id = q.session_id where"
+    " coalesce(b.summary_after, b.window_after) >= m.id and coalesce(b.summary_after, b.window_after) < q.upto)"
+)
 #: The most branches of a conversation that are shown.
 _BRANCHES = 200
 #: The condition for messages that people saw and that were not erased.
@@ -140,8 +145,8 @@ def lines(
 
 
 def earlier(reader: Reader, scope: Scope, session_key: str, *, limit: int) -> list[ConversationLine]:
-    """Returns the last messages that a conversation continues as a branch; none if it is none."""
-    return _along(reader, scope, session_key, "p.upto < 9223372036854775807", limit=limit)
+    """Returns the last messages that a conversation continues as a branch, up to where it was last begun anew."""
+    return _along(reader, scope, session_key, f"p.upto < 9223372036854775807 and {_UNBROKEN}", limit=limit)
 
 
 def said_as(reader: Reader, scope: Scope, session_key: str, platform_ref: str) -> ConversationLine | None:
@@ -314,9 +319,9 @@ def sent_one(reader: Reader, scope: Scope, session_key: str, platform_ref: str, 
     """Returns a file with its bytes or its text, by the message it came with and its place there from 0."""
     within = scope.owned("m")
     return reader.first(
-        "select a.kind, a.name, a.media_type, a.size, a.state, a.why, a.text, a.data from messages m"
-        " join sessions k on k.id = m.session_id join attachments a on a.message_id = m.id"
-        f" where k.key = ? and m.platform_ref = ? and m.role = 'user' and k.id in {_THEIRS} and {_SEEN}"
+        f"{_PATH} select a.kind, a.name, a.media_type, a.size, a.state, a.why, a.text, a.data from path p"
+        " join messages m on m.session_id = p.session_id and m.id < p.upto join attachments a on a.message_id = m.id"
+        f" where m.platform_ref = ? and m.role = 'user' and m.session_id in {_THEIRS} and {_SEEN}"
         f" and {within.sql} and not a.{IS_QUOTED} order by a.id limit 1 offset ?",
         (session_key, platform_ref, scope.speakers, scope.agent_id, *within.parameters, nth),
         lambda row: Attached(**dict(row)),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from memory.browse import talks
 from memory.context import Context
 from memory.learn.retract import Revision
 from memory.recall.recall import Budget, Recall, Recalled, Snapshot, recall, stored_snapshot, take_snapshot
@@ -30,6 +31,9 @@ OLD_RESULT: Final = 300
 #: The last files and the last results of tools that are looked at of what was summed up.
 _FILES: Final = 3
 _RESULTS: Final = 12
+#: The most messages, and their characters, that are shown of what a branch goes on from.
+_BEFORE: Final = 200
+_BEFORE_CHARS: Final = 24_000
 #: A snapshot is taken anew when the person comes back after this silence (DESIGN 5.5).
 _SNAPSHOT_IDLE_MS: Final = 5 * 60 * 1000
 #: Words by which people speak of a picture.
@@ -65,7 +69,8 @@ class TurnMaterial:
 
     `snapshot_taken_at` is set if the snapshot was taken for this turn. `trimmed_to` is set if older messages have just
     left the window. `attached` holds the attachments of the window's messages, by message id, and `again` those that
-    left it and are spoken of now. `summed_up` holds the last files that came with messages that the summary covers,
+    left it and are spoken of now. `before` holds the words said before the branch that this conversation is, as pairs
+    of role and text. `summed_up` holds the last files that came with messages that the summary covers,
     with the times of these, and `results` the last results of tools there, both newest first. `members` holds the names
     of a group's people, including those who have said nothing in the window. `question` is open to the person.
     `learned` holds what the turn's own messages tell and take back, `reminders` the person's reminders to come, if they
@@ -79,6 +84,7 @@ class TurnMaterial:
     trimmed_to: int | None = None
     attached: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
     again: Mapping[int, tuple[Attached, ...]] = field(default_factory=dict)
+    before: tuple[tuple[str, str], ...] = ()
     summed_up: tuple[tuple[int, Attached], ...] = ()
     results: tuple[Message, ...] = ()
     members: Mapping[int, str] = field(default_factory=dict)
@@ -120,6 +126,7 @@ def take(
         recall=Recall(snapshot=Snapshot()),
         trimmed_to=window[0].id - 1 if trimmed else None,
         attached=attachments.of_messages(reader, [message.id for message in window if message.id in with_files]),
+        before=_before(reader, context) if session.is_branch else (),
         summed_up=tuple(attachments.summed_up(reader, session.id, _FILES) if session.summary else ()),
         results=tuple(history.results_summed_up(reader, session.id, _RESULTS) if session.summary else ()),
         members={} if session.private else chats.members(reader, session.id),
@@ -145,6 +152,16 @@ def take(
         snapshot_taken_at=now if taken else None,
         again=_spoken_of(reader, session.id, said, recalled, window, material.attached),
     )
+
+
+def _before(reader: Reader, context: Context) -> tuple[tuple[str, str], ...]:
+    before, room = [], _BEFORE_CHARS
+    for line in reversed(talks.earlier(reader, context.scope, context.session.key, limit=_BEFORE)):
+        room -= len(line.text)
+        if room < 0:
+            break
+        before.append(("user" if line.mine else "assistant", line.text))
+    return tuple(reversed(before))
 
 
 def _spoken_of(

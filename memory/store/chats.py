@@ -25,7 +25,7 @@ class Session:
     `chosen_model` is the model that was chosen with /model. `identity_id` is the noted person of a private chat, and
     `left_at` the noted time at which the bot left it. At `muted_at` writing was last refused there, or tried again; 0
     if it may be allowed by now, but nothing was shown since.
-    `agent` is the agent's name.
+    `agent` is the agent's name. `is_branch` is True if it goes on from another session.
     """
 
     id: int
@@ -48,6 +48,7 @@ class Session:
     left_at: int | None = None
     muted_at: int | None = None
     agent: str = ""
+    is_branch: bool = False
 
 
 def chat(tx: Transaction, *, platform: str, reference: str, kind: ChatKind, title: str, now: int) -> int:
@@ -625,7 +626,8 @@ def untitle_imported(tx: Transaction, import_id: int, chat_id: int | None) -> No
     )
 
 
-_EMPTY, _HOLDING = word_columns.emptied("sessions"), word_columns.holding("sessions")
+_EMPTY = f"{word_columns.emptied('sessions')}, title_found = null"
+_HOLDING = word_columns.holding("sessions")
 #: The assignments that drop a summary and take the messages that it covered back into the window.
 _UNSUMMED = (
     f"{word_columns.emptied('sessions', besides=('title',))}, window_after = coalesce(summary_after, window_after),"
@@ -638,13 +640,14 @@ _UNTITLED = word_columns.emptied("chats")
 _SESSION = (
     "select s.id, s.key, s.chat_id, s.thread, s.agent_id, s.window_after, s.sitting, s.summary,"
     " s.active_task, s.chosen_model, s.snapshot, s.snapshot_at, s.last_message_at, c.kind = 'private' as private,"
-    " c.learning, c.manner, c.identity_id, coalesce(s.left_at, c.left_at) as left_at, s.muted_at,"
+    " s.branch_of is not null as is_branch, c.learning, c.manner, c.identity_id,"
+    " coalesce(s.left_at, c.left_at) as left_at, s.muted_at,"
     " (select name from agents where id = s.agent_id) as agent"
     " from sessions s join chats c on c.id = s.chat_id"
 )
 
 
 def _session(row: Row) -> Session:
-    on = {setting: bool(row[setting]) for setting in ("private", "learning", "manner")}
+    on = {setting: bool(row[setting]) for setting in ("private", "learning", "manner", "is_branch")}
     snapshot = None if row["snapshot"] is None else tuple(json.loads(row["snapshot"]))
     return Session(**{**dict(row), **on, "snapshot": snapshot})

@@ -58,6 +58,22 @@ async def test_a_picture_is_shown_where_it_was_sent_and_to_its_sender_alone(page
     assert (await ada.get(address)).status_code == 404
 
 
+async def test_files_go_along_into_a_branch(page: Page) -> None:
+    """Those of what was said before it are still shown, and a message in other words keeps what is still there."""
+    ada = await page.signed_in()
+    nothing = ("file", ("pump.bin", b"\xff\xfe\x00", "application/octet-stream"))
+    await ada.say("my new door", files=[("file", ("door.png", png(), "image/png")), nothing])
+    await ada.say("The pump is old")
+    keys = re.findall(r'/edit/(u[a-z0-9]+)"', await talk(ada))
+    for nth, key in enumerate(keys):
+        typed = (await ada.get(f"/chat/main/edit/{key}")).text.partition("<textarea")[2].partition("</textarea>")[0]
+        assert typed.partition(">")[2] == ("my new door", "The pump is old")[nth]
+        answer = await ada.post("/chat/main/branch", key=key, text="in other words")
+        branch = answer.headers["Location"].removesuffix("#end")
+        address = sent((await ada.get(branch)).text)[0]
+        assert (await ada.get(address)).content == png() and branch in address
+
+
 async def test_nothing_that_acts_is_given_as_it_came(page: Page) -> None:
     """Whatever a file calls itself: only bytes of a picture come as one, and text as text."""
     ada = await page.signed_in()
@@ -112,6 +128,8 @@ async def test_a_voice_is_what_was_said(tmp_path: Path, unused_tcp_port: int) ->
             assert ears.heard == [b"\x1aE\xdf\xa3" + bytes(60)]
             said = words(await talk(ada))
             assert "I like green tea" in said and "[voice" not in said and "Voice message" in said
+            key = re.findall(r'/edit/(u[a-z0-9]+)"', await talk(ada))[0]
+            assert "[voice" not in (await ada.get(f"/chat/main/edit/{key}")).text
             # The same bytes as a file are nobody's words.
             await ada.say("", files={"file": ("song.webm", b"\x1aE\xdf\xa3" + bytes(60), "audio/webm")})
             assert len(ears.heard) == 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import re
-from collections.abc import AsyncIterator
+import weakref
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -186,12 +189,24 @@ async def test_a_model_that_fails_is_shown_with_its_error(tmp_path: Path, unused
         assert (await served.health())["models"]["openai/test"]["error"] == "model_unavailable"
 
 
-async def test_admins_see_the_logs_last_lines(page: Page, tmp_path: Path) -> None:
-    """As they were written, without secrets and colours, and no more than a bounded number of them."""
-    you = await page.signed_in("you")
+@contextmanager
+def logging_to(file: Path) -> Iterator[None]:
     root, before = logging.getLogger(), structlog.get_config()
     handlers = list(root.handlers)
     try:
+        telemetry.configure(level="info", format="console", file=file, redact=str)
+        yield
+    finally:
+        structlog.configure(**before)
+        for handler in set(root.handlers) - set(handlers):
+            root.removeHandler(handler)
+            handler.close()
+
+
+async def test_admins_see_the_logs_last_lines(page: Page, tmp_path: Path) -> None:
+    """As they were written, without secrets and colours, and no more than a bounded number of them."""
+    you = await page.signed_in("you")
+    with logging_to(tmp_path / "log"):
         for rotate in (False, True):
             telemetry.configure(
                 level="info", format="console", file=tmp_path / "log", rotate=rotate,
@@ -203,14 +218,26 @@ async def test_admins_see_the_logs_last_lines(page: Page, tmp_path: Path) -> Non
             assert len(lines) == 200 and "number=299" in lines[0] and "number=298" in lines[1]
         shown = (await you.get("/admin/log")).text
         assert "number=299" in shown and "sesame" not in shown and "number=50 " not in shown
-    finally:
-        structlog.configure(**before)
-        for handler in set(root.handlers) - set(handlers):
-            root.removeHandler(handler)
-            handler.close()
 
 
-async def test_admins_of_a_channel_see_the_use_of_its_people_alone(tmp_path: Path, unused_tcp_port: int) -> None:
+def test_the_log_in_memory_keeps_no_error(tmp_path: Path) -> None:
+    """With its traceback it would keep whatever was at hand where it was raised."""
+
+    class Lost(Exception):
+        pass
+
+    with logging_to(tmp_path / "log"):
+        error = Lost("lost")
+        seen = weakref.ref(error)
+        record = logging.LogRecord("gateway", logging.ERROR, "", 1, "thing.failed", (), (Lost, error, None))
+        logging.getLogger().handlers[-1].handle(record)
+        del record, error
+        gc.collect()
+        assert seen() is None and "thing.failed" in telemetry.last_lines()[0]
+
+
+async def test_admins_of_a_channel_see_its_people_alone(tmp_path: Path, unused_tcp_port: int) -> None:
+    """In the use of models and in the log."""
     clock = Clock()
     async with serving_telegram((TOKEN,)) as telegram:
         served = Served(
@@ -236,3 +263,10 @@ async def test_admins_of_a_channel_see_the_use_of_its_people_alone(tmp_path: Pat
             you = await page.signed_in("you")
             people = section((await you.get("/admin/usage")).text, "By person")
             assert "Bob" in people and "cyd" in people
+            with logging_to(tmp_path / "log"):
+                for session in (f"telegram:{BOB}:-", "telegram2:7:-", "web-assistant:console.cyd:-", None):
+                    structlog.get_logger("gateway").info("thing.done", **({"session": session} if session else {}))
+                seen = [(await guest.get("/admin/log")).text for guest in (ann, you)]
+            for session, ways in ((f"telegram:{BOB}", 2), ("telegram2:7", 1), ("console.cyd", 1)):
+                assert sum(session in shown for shown in seen) == ways
+            assert all("thing.done" in shown for shown in seen)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest_asyncio
 
+from channels.web import WebChannel
 from memory.chat import titles
+from memory.chat.turns import Said
 from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
+from memory.recall.recall import Budget
 from memory.service import Service
+from memory.store import chats
 from tests.kit.fakes import Clock
 from tests.kit.loopback import Answer, Asked, serving
 from tests.kit.minds import answered
 from tests.kit.patience import limit
-from tests.kit.served import Served
-from tests.kit.stores import AGENTS, opened, rows
-from tests.kit.talk import exchange, private, say
+from tests.kit.served import ANN, Served
+from tests.kit.stores import AGENTS, opened, rows, wrote
+from tests.kit.talk import exchange, private, received, say
 from tests.kit.visit import Guest, Page, paged, words
+from tests.platforms.telegram import serving as serving_telegram
 
 
 @pytest_asyncio.fixture
@@ -107,6 +114,40 @@ async def test_no_message_becomes_a_command_and_nobody_elses_is_edited(page: Pag
         assert (await bea.post("/chat/main/branch", **form)).status_code == 404
     assert (await bea.get(f"/chat/main/edit/{key}")).status_code == 404
     assert "Bern" in await ada.text("/memory") and "Bern" not in str((await bea.get("/chat/main/export/json")).text)
+
+
+async def test_a_message_that_is_not_taken_changes_nothing(page: Page) -> None:
+    ada = await page.signed_in()
+    await ada.say("My sister is called Marta Keller")
+    (key,) = await keys_of(ada, "/chat/main")
+    nonce = await ada.nonce()
+    for channel in (one for one in gc.get_objects() if isinstance(one, WebChannel)):
+        channel.is_ending = True
+    assert (await ada.post("/chat/main/branch", key=key, text="It is Berta", nonce=nonce)).status_code == 503
+    assert "Marta" in await ada.text("/memory")
+    assert await page.alter(("select count(*) from sessions", ())) == [[1]]
+
+
+async def test_an_answer_elsewhere_is_not_made_anew_here(tmp_path: Path, unused_tcp_port: int) -> None:
+    """It was given to the same person, on another platform. No session is made for it."""
+    token = "123456789:" + "Aa0_-" * 7
+    async with serving_telegram((token,)) as telegram:
+        served = Served(tmp_path, telegram=telegram, port=unused_tcp_port, web="{enabled: true}")
+        async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+            await telegram.say("I live in Bern", user=ANN, name="Ann")
+            await telegram.wait(chat=ANN, bot_messages=1)
+            await telegram.say("/web", user=ANN, name="Ann")
+            await telegram.wait(chat=ANN, bot_messages=2)
+            ann = page.guest()
+            code = (await telegram.texts(ANN))[-1].split()[0].partition("#")[2]
+            assert (await ann.post("/in", code=code)).status_code == 303
+            await ann.say("hello")
+            count = ("select count(*) from sessions", ())
+            ((turn,),) = await page.alter(("select min(id) from turns", ()))
+            before = await page.alter(count)
+            answer = await ann.post("/chat/main/branch", turn=str(turn))
+            assert answer.status_code == 404 and "answer" in words(answer.text)
+            assert await page.alter(count) == before
 
 
 async def test_a_conversation_is_named_pinned_and_saved(page: Page) -> None:
@@ -224,6 +265,35 @@ async def test_a_title_goes_with_the_words_it_tells_of(tmp_path: Path, clock: Cl
         assert await rows(memory, "select title from sessions") == [("Boats",)], "a person's own name stays"
 
 
+async def test_a_title_that_is_emptied_is_found_anew(tmp_path: Path, clock: Clock) -> None:
+    async with opened(tmp_path / "remora.db", clock) as memory:
+        turn = await say(memory, ADA, "Marta has a boat", clock=clock)
+        await memory.requests.run(turn.context, lambda edits: edits.name_talk("Boats"))
+        await wrote(memory, lambda tx: chats.empty_private(tx, [turn.context.session.id]))
+        assert await rows(memory, "select title, title_found from sessions") == [(None, None)]
+
+
+async def test_a_restart_keeps_what_a_branch_goes_on_from(tmp_path: Path, clock: Clock) -> None:
+    """A message is answered by another process than took it."""
+    where, who = ADA
+    place = (replace(where, session_key="console:ada:branch", thread="branch"), who)
+    async with opened(tmp_path / "remora.db", clock) as memory:
+        await say(memory, ADA, "the boat has a leak", clock=clock, answer="where?")
+        turn = await say(memory, ADA, "at the keel", clock=clock)
+        of, at = turn.context.session.id, turn.said[0].id
+        branch = await memory.identities.context(*place)
+        await memory.requests.run(branch, lambda edits: edits.branch(of, at, reworded=True))
+        said = Said(
+            inbox_id=await received(memory, "console:ada:branch"), text="at the bow", tokens=4, said_at=clock(),
+            platform_ref="1", reply_to=None, learn=True,
+        )  # fmt: skip
+        begun = await memory.turns.begin(*place, [said])
+    async with opened(tmp_path / "remora.db", clock) as memory:
+        turn = await memory.turns.resume(*place, begun.id, begun.inbox_ids)
+        view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
+        assert view.before == (("user", "the boat has a leak"), ("assistant", "where?"))
+
+
 class Reader:
     """Answers by number, and keeps what each request for an answer holds; a title is "The bridge"."""
 
@@ -262,3 +332,10 @@ async def test_a_branch_is_read_with_what_it_goes_on_from(tmp_path: Path, unused
             await ada.say("/retry", thread=branch.removeprefix("/chat/"))
             assert model.read[-1][-4:] == ["Answer 1.", "And the lake?", "Answer 4.", "How deep is it?"]
             assert "The bridge" in await ada.text("/chat/main/talks") and model.titled == 1
+            thread = branch.removeprefix("/chat/")
+            await ada.say("/new", thread=thread)
+            await ada.say("Who built it?", thread=thread)
+            assert model.read[-1] == ["Who built it?"], "a branch begins anew, too"
+            await ada.say("And when?", thread=thread)
+            await reworded(ada, branch, 4, "And where?")
+            assert model.read[-1][0] == "Who built it?" and model.read[-1][-1] == "And where?"

@@ -271,7 +271,6 @@ async def _reread(world: World, context: Context, key: str) -> list[object]:
         mine,
         [await browse.said_as(context, key, line.platform_ref or "") for line in mine[-_SOME:]],
         [await browse.files(context, line) for line in mine[-_SOME:]],
-        await browse.earlier(context, key, limit=100),
         await browse.versions(context, key),
         (await world.service.transfer.talk(context, key)).page,
     ]
@@ -576,7 +575,7 @@ WAYS: dict[str, Way] = {
                 f"Browse.{name}"
                 for name in (
                     "shown", "dated", "held_at", "some", "entities", "parts", "talks", "lines", "turn_lines",
-                    "entered", "said", "keys_of", "sent", "sent_one", "said_as", "files", "earlier", "versions",
+                    "entered", "said", "keys_of", "sent", "sent_one", "said_as", "files", "versions",
                 )
             ),
         ),
