@@ -242,7 +242,7 @@ async def _follow(
     while True:
         change = await tab.next(_ALIVE)
         if time.monotonic() - looked > _LOOK:
-            now = await visit.visitors.of(visit.visitor.token)
+            now = await visit.visitors.of(visit.visitor.token, visits=False)
             if now is None or now.stream != visit.visitor.stream:
                 await _send(response, "over", {})
                 return

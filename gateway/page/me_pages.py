@@ -11,6 +11,7 @@ from aiohttp import web
 
 from gateway.commands import keys, profile
 from gateway.commands.people import called
+from gateway.page.app_pages import NOTIFY
 from gateway.page.command_forms import SCOPES
 from gateway.page.memory_pages import told
 from gateway.page.plots import Plot, Series
@@ -133,6 +134,7 @@ async def out(visit: Visit) -> web.StreamResponse:
         await visits.sign_out(session.id)
     response = visit.to("/in?left=1")
     visit.site.drop_cookie(visit.request, response)
+    response.del_cookie(NOTIFY, path="/")
     return response
 
 

@@ -128,7 +128,10 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session, `admin` ones an admin."""
+    """A path, such as `/memory/{id}`, and its handler. `open` routes need no session, `admin` ones an admin.
+
+    Scripts ask for `polled` routes by themselves, so that is no visit.
+    """
 
     method: str
     pattern: str
@@ -136,6 +139,7 @@ class Route:
     open: bool = False
     admin: bool = False
     takes_files: bool = False
+    polled: bool = False
 
     def match(self, path: str) -> dict[str, str] | None:
         """Returns the parts of a path that the pattern names; None if it is another path."""
@@ -252,7 +256,7 @@ class Site:
             raise Refused(404, "page.nothing_here")
         if method != "GET" and not comes_from(request, "https" if self._is_secure(request) else "http"):
             raise Refused(403, "page.elsewhere")
-        guest = await self._visitors.of(self._cookie(request))
+        guest = await self._visitors.of(self._cookie(request), visits=not route.polled)
         if guest is None and not route.open:
             if method == "GET":
                 return web.Response(status=303, headers={"Location": "/in"})
@@ -348,7 +352,7 @@ class Site:
     async def _refusal(self, request: web.BaseRequest, status: int, why: Callable[[Texts], str]) -> web.Response:
         """Returns the page that says why nothing was done. With status 503 it does not need the database."""
         try:
-            guest = await self._visitors.of(self._cookie(request)) if status != 503 else None
+            guest = await self._visitors.of(self._cookie(request), visits=False) if status != 503 else None
         except StorageError:
             guest = None
         texts = self._texts(request, guest)

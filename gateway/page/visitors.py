@@ -132,14 +132,17 @@ class Visitors:
     def visits(self) -> Visits:
         return self.roster.stores[self.roster.default].memory.visits
 
-    async def of(self, token: str | None) -> Visitor | None:
-        """Returns the visitor with this cookie, if they may speak now, else None."""
+    async def of(self, token: str | None, *, visits: bool) -> Visitor | None:
+        """Returns the visitor with this cookie, if they may speak now, else None.
+
+        The request `visits` if a person makes it, and not a script that asks by itself.
+        """
         if not token or len(token) > 200:
             return None
         session = await self.visits.session(token)
         if session is None:
             return None
-        if not self.visits.is_noted(session):
+        if visits and not self.visits.is_noted(session):
             session = await self.visits.visited(session)
         return await self._visitor(session, token)
 

@@ -129,6 +129,29 @@ async def test_a_voice_is_recorded_and_written_down(hearing: Page, ears: Ears, o
     await expect(shown.locator(".item.mine")).to_contain_text("I like green tea")
 
 
+async def test_a_microphone_is_opened_once_and_closed(hearing: Page, opening: Opening) -> None:
+    """Also if the button is pressed again while the browser asks for leave."""
+    shown, _ = await opening("hesitates", at=hearing, permissions=["microphone"])
+    await shown.add_init_script("""window.streams = [];
+      const own = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+      const leave = new Promise((done) => { window.permit = done; });
+      navigator.mediaDevices.getUserMedia = (asked) => {
+        const stream = leave.then(() => own(asked));
+        streams.push(stream);
+        return stream;
+      };""")
+    await shown.goto("/chat/main")
+    await shown.dblclick("#record")
+    await shown.evaluate("permit()")
+    await shown.get_by_role("button", name="Stop recording").click()
+    await expect(shown.locator("#files .chip")).to_have_count(1)
+    states = (
+        "Promise.all(streams).then((all) => all.flatMap((one) => one.getTracks().map((track) => track.readyState)))"
+    )
+    assert await shown.evaluate(states) == ["ended"]
+    await shown.evaluate("choose([])")
+
+
 async def test_a_microphone_that_is_refused_is_told(hearing: Page, opening: Opening) -> None:
     shown, _ = await opening("is silent", at=hearing)
     await shown.add_init_script("navigator.mediaDevices.getUserMedia = async () => { throw new Error('refused'); };")

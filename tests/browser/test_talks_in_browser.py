@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page as Shown
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.browser.conftest import Opening
 from tests.kit.browser import MISSING, found
+from tests.kit.patience import until
 
 pytestmark = [
     pytest.mark.campaign,
@@ -111,6 +113,106 @@ async def test_keys_lead_where_they_say(opening: Opening) -> None:
     await expect(shown.locator("#nothing")).to_be_visible()
 
 
+async def test_the_scripts_of_every_page_run(opening: Opening) -> None:
+    """What one trips over fails the test at its end; those of a conversation share their names."""
+    shown, _ = await opening("runner")
+    for path in ("/memory", "/timeline", "/entities", "/search", "/questions", "/reminders", "/commands", "/me", "/in"):
+        answer = await shown.goto(path)
+        assert answer is not None and answer.status == 200, path
+    await shown.goto("/chat/main")
+    names = ("kept", "loadPart", "deliver", "record", "relist", "goOn", "offer", "keyed")
+    assert await shown.evaluate(f"[{', '.join(f'typeof {name}' for name in names)}]") == [
+        "object", *["function"] * (len(names) - 1)
+    ]  # fmt: skip
+
+
+async def test_one_press_makes_one_branch_however_often_it_is_repeated(opening: Opening) -> None:
+    """Also if the reply was lost, so that it is pressed again."""
+    shown, _ = await opening("presser")
+    await shown.goto("/chat/main")
+    await say(shown, "I live in Bern", 1)
+    taken, asked = asyncio.Event(), []
+
+    async def lose(route: Route) -> None:
+        asked.append(route.request.post_data)
+        await taken.wait()
+        await route.fetch()
+        await route.abort()
+
+    await shown.route("**/branch", lose)
+    await shown.get_by_role("link", name="Edit").click()
+    text = shown.locator("form.edit textarea")
+    await text.fill("I live in Basel")
+    for _ in range(3):
+        await shown.keyboard.down("Enter")
+    await shown.keyboard.up("Enter")
+    await text.press("Enter")
+    await until(lambda: len(asked) > 0)
+    taken.set()
+    await expect(shown.locator("#state")).not_to_be_empty()
+    assert len(asked) == 1
+    await shown.unroute("**/branch")
+    await text.press("Enter")
+    await shown.wait_for_url(re.compile("/chat/c"))
+    await expect(shown.locator(".version")).to_contain_text("2 of 2")
+
+
+async def test_what_is_typed_in_an_edit_outlives_a_lost_connection(opening: Opening) -> None:
+    shown, _ = await opening("mender")
+    await shown.goto("/chat/main")
+    await say(shown, "I play chess", 1)
+    await say(shown, "I live in Bern", 2)
+    edits = shown.locator("form.edit textarea")
+    for opened in (1, 2):
+        await shown.get_by_role("link", name="Edit").first.click()
+        await expect(edits).to_have_count(opened)
+    assert len({await edit.get_attribute("id") for edit in await edits.all()}) == 2
+    await edits.last.press("End")
+    await edits.last.press_sequentially("?")
+    await expect(shown.locator("#keys")).to_be_hidden()
+    old = await shown.locator(".item.mine").last.element_handle()
+    await shown.evaluate("() => { seen = ''; return catchUp(); }")
+    assert old is not None and not await old.evaluate("item => item.isConnected")
+    await expect(edits.last).to_have_value("I live in Bern?")
+    await expect(edits.last).to_be_focused()
+    await expect(shown.locator(".item.mine .words:visible")).to_have_count(0)
+    await edits.last.press("Escape")
+    await expect(edits).to_have_count(1)
+
+
+async def test_escape_stops_an_answer_only_where_it_belongs_to_nothing_else(opening: Opening) -> None:
+    shown, _ = await opening("escaper")
+    await shown.goto("/chat/main")
+    await say(shown, "I play chess", 1)
+    await shown.reload()
+    stops: list[str] = []
+    shown.on("request", lambda request: stops.append(request.url) if request.url.endswith("/stop") else None)
+    await shown.evaluate("stop.hidden = false")
+    await shown.keyboard.press("Control+/")
+    await expect(shown.locator("#keys")).to_be_visible()
+    await shown.keyboard.press("Escape")
+    await expect(shown.locator("#keys")).to_be_hidden()
+    await shown.locator(".menu summary").click()
+    await shown.press("#title", "Escape")
+    assert stops == []
+    async with shown.expect_request("**/stop"):
+        await shown.press("#text", "Escape")
+    assert len(stops) == 1
+
+
+async def test_a_list_that_comes_anew_keeps_the_focus(opening: Opening) -> None:
+    shown, _ = await opening("focuser")
+    await shown.goto("/chat/main")
+    await say(shown, "I play chess", 1)
+    link = shown.locator("#talks a")
+    await expect(link).to_have_count(1)
+    await link.focus()
+    old = await link.element_handle()
+    await shown.evaluate("relist()")
+    await shown.wait_for_function("old => !old.isConnected", arg=old)
+    await expect(link).to_be_focused()
+
+
 @pytest.mark.parametrize(("width", "theme"), [(360, "dark"), (1440, "light")])
 async def test_it_works_without_a_script_and_at_every_width(opening: Opening, width: int, theme: str) -> None:
     shown, _ = await opening(
@@ -120,7 +222,7 @@ async def test_it_works_without_a_script_and_at_every_width(opening: Opening, wi
     await shown.fill("#text", "I live in Bern")
     await shown.click("#send")
     await shown.get_by_role("link", name="Edit").click()
-    await shown.fill("#reworded", "I live in Basel")
+    await shown.fill("form.edit textarea", "I live in Basel")
     await shown.get_by_role("button", name="Send").click()
     await expect(shown.locator(".version")).to_contain_text("2 of 2")
     await shown.locator(".menu summary").click()

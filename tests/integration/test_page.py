@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from html import unescape
 from importlib import resources
@@ -20,6 +21,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from gateway.page import site
 from gateway.page.visitors import CODE_FILE, leave_code
 from gateway.wording.texts import CATALOGUE
 from tests.kit.patience import SECONDS, limit
@@ -791,6 +793,43 @@ async def test_what_is_new_since_the_last_visit_is_marked(tmp_path: Path, unused
         assert "chess" in new and "Bern" not in new
         clock.shift += 3_600
         assert "New since" not in await ada.text("/memory")
+
+
+async def test_a_tab_that_only_stays_open_is_no_visit(tmp_path: Path, unused_tcp_port: int) -> None:
+    """Its scripts ask by themselves; what came meanwhile is new to the person who comes back."""
+    clock = Clock()
+    served = Served(tmp_path, port=unused_tcp_port, now=clock)
+    async with paged(tmp_path, port=unused_tcp_port, served=served) as page:
+        ada = await page.signed_in()
+        await ada.told("/memory", at="/memory", value="I live in Bern")
+        for _ in range(4):
+            clock.shift += 1_200
+            for path in ("/waiting", "/chat/main/log", "/chat/main/talks"):
+                assert (await ada.get(path)).status_code == 200
+            async with ada.client.stream("GET", "/chat/main/events") as answer:
+                assert answer.status_code == 200
+        await ada.told("/memory", at="/memory", value="I play chess")
+        assert "New since you were here 1" in await ada.text("/memory")
+
+
+async def test_signing_out_takes_what_the_browser_was_told(page: Page) -> None:
+    ada = await page.signed_in()
+    await ada.post("/notify", at="/me", on="1")
+    assert "remora-notify" in ada.client.cookies
+    await ada.post("/out", at="/me")
+    assert "remora-notify" not in ada.client.cookies
+
+
+def test_scripts_of_one_page_declare_no_name_twice() -> None:
+    """They share one scope: the second that declares a name does not run at all."""
+    static = Path(site.__file__).parent / "static"
+    for template in (Path(site.__file__).parent / "templates").glob("*.html"):
+        scripts = re.findall(r'<script src="\{\{ static\("([^"]+)"\) \}\}', template.read_text("utf-8"))
+        text = "\n".join((static / script).read_text("utf-8") for script in scripts)
+        declared = re.findall(r"^(?:const|let|class|function|async function) (\w+)", text, re.MULTILINE)
+        for several in re.findall(r"^(?:const|let) \{(.*?)\}", text, re.MULTILINE):
+            declared += [name.rpartition(":")[2].strip() for name in several.split(",")]
+        assert [name for name, times in Counter(declared).items() if times > 1] == [], template.name
 
 
 async def test_filters_are_picked_from_lists(page: Page) -> None:

@@ -30,10 +30,28 @@ function showLog({ html, seen: now }) {
   if (isPast()) return;
   seen = now;
   still(() => {
-    showLast(html);
+    keepEdits(() => showLast(html));
     for (const message of unsent.values()) keep(message);
   });
   shown();
+}
+
+function putEdit(item, edit) {
+  item.querySelector(".words").hidden = item.querySelector(".foot").hidden = true;
+  item.append(edit);
+}
+
+// An edit that is open goes over to the item that takes the place of its own.
+function keepEdits(change) {
+  const focused = document.activeElement;
+  const edits = [...log.querySelectorAll("form.edit")].map((edit) => [edit.closest(".item").id, edit]);
+  change();
+  for (const [id, edit] of edits) {
+    const item = document.getElementById(id);
+    if (!item || edit.isConnected) continue;
+    putEdit(item, edit);
+    if (edit.contains(focused)) focused.focus({ preventScroll: true });
+  }
 }
 
 function shown() {
@@ -87,7 +105,7 @@ function showItem({ key, html }) {
   const old = document.getElementById(key);
   const fresh = made.querySelector("article");
   if (old?.classList.contains("growing") && fresh) grow(old, fresh);
-  else if (old) old.replaceWith(made);
+  else if (old) keepEdits(() => old.replaceWith(made));
   else log.append(made);
   shown();
   document.dispatchEvent(new CustomEvent("came", { detail: document.getElementById(key) }));
@@ -462,7 +480,10 @@ field.addEventListener("keydown", (event) => {
 });
 field.addEventListener("input", () => sessionStorage.setItem(draft, field.value));
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !event.isComposing && !stop.hidden) form.requestSubmit(stop);
+  if (event.key !== "Escape" || event.isComposing || stop.hidden) return;
+  // It belongs to what is open, or to the field it is pressed in.
+  if (document.querySelector(":popover-open") || (event.target !== field && event.target.matches("input, textarea, select"))) return;
+  form.requestSubmit(stop);
 });
 
 log.addEventListener("scroll", () => {

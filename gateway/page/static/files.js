@@ -103,26 +103,33 @@ const KINDS = { "audio/webm": "webm", "audio/ogg": "ogg", "audio/mp4": "m4a" };
 const LONGEST = 600000;
 const BITS = 48000;
 let recorder = null;
+let asking = false;
 
 async function record() {
   if (recorder) { recorder.stop(); return; }
+  if (asking) return;
+  asking = true;
   const type = Object.keys(KINDS).find((kind) => MediaRecorder.isTypeSupported(kind));
   let heard;
+  let made;
   try {
     heard = await navigator.mediaDevices.getUserMedia({ audio: true });
-    recorder = new MediaRecorder(heard, { mimeType: type, audioBitsPerSecond: BITS });
+    made = new MediaRecorder(heard, { mimeType: type, audioBitsPerSecond: BITS });
   } catch {
     heard?.getTracks().forEach((track) => track.stop());
     limits.textContent = tray.dataset.silent;
     tray.classList.add("full");
     return;
+  } finally {
+    asking = false;
   }
+  recorder = made;
   const parts = [];
   const label = recording.querySelector("span");
   const before = label.textContent;
-  const ending = setTimeout(() => recorder.stop(), LONGEST);
-  recorder.ondataavailable = ({ data }) => parts.push(data);
-  recorder.onstop = () => {
+  const ending = setTimeout(() => made.stop(), LONGEST);
+  made.ondataavailable = ({ data }) => parts.push(data);
+  made.onstop = () => {
     clearTimeout(ending);
     recorder = null;
     heard.getTracks().forEach((track) => track.stop());
@@ -130,7 +137,7 @@ async function record() {
     label.textContent = before;
     add([new File(parts, `voice.${KINDS[type]}`, { type })], "voice");
   };
-  recorder.start();
+  made.start();
   recording.classList.add("on");
   label.textContent = recording.dataset.stop;
 }

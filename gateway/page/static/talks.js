@@ -12,7 +12,10 @@ function relist() {
     if (document.visibilityState !== "visible") { document.addEventListener("visibilitychange", relist, { once: true }); return; }
     const reply = await fetch(`${talks.dataset.from}${location.search}`, { redirect: "manual" }).catch(() => null);
     if (!reply?.ok) return;
-    talks.innerHTML = await reply.text();
+    const fresh = await reply.text();
+    const focused = talks.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    talks.innerHTML = fresh;
+    if (focused) [...talks.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     const name = talks.querySelector("[aria-current]");
     const title = document.querySelector(".about summary b");
     if (name && title) title.textContent = name.textContent;
@@ -23,9 +26,13 @@ function relist() {
 
 // Another version --------------------------------------------------------------------------------------------------
 
+// A form keeps its word until it is taken, so that one press makes one branch however often it is repeated.
 async function goOn(form, button) {
+  if (form.dataset.busy) return;
+  form.dataset.busy = "1";
+  form.dataset.once ??= once();
   const data = new URLSearchParams(new FormData(form, button));
-  data.set("once", once());
+  data.set("once", form.dataset.once);
   if (button) button.setAttribute("aria-disabled", "true");
   try {
     const reply = await fetch(form.getAttribute("action"), { method: "POST", body: data, headers: { "X-Remora": "1" }, redirect: "manual" });
@@ -35,17 +42,19 @@ async function goOn(form, button) {
   } catch {
     state.textContent = log.dataset.failed;
   }
+  delete form.dataset.busy;
   button?.removeAttribute("aria-disabled");
 }
 
 async function reword(link) {
-  const item = link.closest(".item");
-  if (item.querySelector("form.edit")) return;
+  const { id } = link.closest(".item");
   const reply = await fetch(link.getAttribute("href"), { redirect: "manual", headers: { "X-Remora": "1" } }).catch(() => null);
   if (!reply?.ok) { state.textContent = (await reply?.text())?.trim().slice(0, 500) || log.dataset.failed; return; }
   const edit = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("form.edit");
-  item.querySelector(".words").hidden = item.querySelector(".foot").hidden = true;
-  item.append(edit);
+  // Meanwhile another item may have taken its place.
+  const item = document.getElementById(id);
+  if (!item || item.querySelector("form.edit")) return;
+  putEdit(item, edit);
   const text = edit.elements.text;
   text.focus();
   text.setSelectionRange(text.value.length, text.value.length);
@@ -72,20 +81,22 @@ log.addEventListener("submit", (event) => {
   event.stopPropagation();
   goOn(event.target, event.submitter);
 }, true);
+// Other words are another message.
+log.addEventListener("input", (event) => { delete event.target.form?.dataset.once; });
 log.addEventListener("keydown", (event) => {
   const edit = event.target.closest("form.edit");
   if (!edit || event.isComposing || event.keyCode === 229) return;
   if (event.key === "Escape") { event.stopPropagation(); unreword(edit); }
   if (event.key === "Enter" && !event.shiftKey && event.target.matches("textarea") && !touched.matches) {
     event.preventDefault();
-    edit.requestSubmit();
+    if (!event.repeat) edit.requestSubmit();
   }
 });
 
 // Commands ---------------------------------------------------------------------------------------------------------
 
 let commands = null;
-let chosen = -1;
+let marked = -1;
 const offered = () => [...list.children];
 
 async function known() {
@@ -103,19 +114,19 @@ async function known() {
   return commands;
 }
 
-function choose(at) {
+function mark(at) {
   const options = offered();
-  chosen = options.length ? (at + options.length) % options.length : -1;
-  options.forEach((option, n) => option.setAttribute("aria-selected", String(n === chosen)));
-  if (chosen < 0) { field.removeAttribute("aria-activedescendant"); return; }
-  field.setAttribute("aria-activedescendant", options[chosen].id);
-  options[chosen].scrollIntoView({ block: "nearest" });
+  marked = options.length ? (at + options.length) % options.length : -1;
+  options.forEach((option, n) => option.setAttribute("aria-selected", String(n === marked)));
+  if (marked < 0) { field.removeAttribute("aria-activedescendant"); return; }
+  field.setAttribute("aria-activedescendant", options[marked].id);
+  options[marked].scrollIntoView({ block: "nearest" });
 }
 
 function putAway() {
   list.hidden = true;
   list.replaceChildren();
-  choose(-1);
+  mark(-1);
 }
 
 async function offer() {
@@ -128,7 +139,7 @@ async function offer() {
   const words = begun.length > 1 ? all.filter((option) => !first.includes(option) && ` ${option.textContent.toLowerCase()}`.includes(` ${begun}`)) : [];
   list.replaceChildren(...first, ...words);
   list.hidden = !list.children.length;
-  choose(0);
+  mark(0);
 }
 
 function take(option) {
@@ -154,9 +165,9 @@ field.addEventListener("keydown", (event) => {
     return;
   }
   const whole = field.value.slice(1).toLowerCase();
-  const option = offered()[chosen];
+  const option = offered()[marked];
   const act = {
-    ArrowDown: () => choose(chosen + 1), ArrowUp: () => choose(chosen - 1), Escape: putAway, Tab: () => take(option),
+    ArrowDown: () => mark(marked + 1), ArrowUp: () => mark(marked - 1), Escape: putAway, Tab: () => take(option),
     // A command that is typed whole is sent by Enter.
     Enter: option?.dataset.name === whole ? null : () => take(option),
   }[event.key];

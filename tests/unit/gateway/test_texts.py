@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from string import Formatter
 from typing import get_args
@@ -184,6 +185,20 @@ def test_the_web_page_is_said_in_every_language(language: Language) -> None:
     page = {key for key in CATALOGUE["en"] if key.startswith(("page.", "web.", "jobs.figure."))}
     page |= {"jobs.off", "jobs.never", "jobs.last", "jobs.state.done", "jobs.state.running"}
     assert page <= set(wording(language)["texts"])
+
+
+@pytest.mark.parametrize(
+    ("language", "formal"),
+    [
+        ("fr", r"\b[Vv](?:ous|otre)\b|\b\w+ez-|(?:^|[.:!?] )[A-Z]\w+ez\b"),
+        ("de", r"\b(?:Ihr|Ihre[mnrs]?|Ihnen)\b"),
+        ("es", r"\b[Uu]sted"),
+        ("zh", "您"),
+    ],
+)
+def test_the_page_addresses_its_visitor_as_a_friend_does(language: str, formal: str) -> None:
+    texts = {key: text for key, text in CATALOGUE[language].items() if key.startswith(("page.", "see.", "on_page."))}
+    assert [key for key, text in texts.items() if re.search(formal, text)] == []
 
 
 def test_what_changed_within_a_day_is_shown_with_the_time() -> None:
