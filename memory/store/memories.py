@@ -451,8 +451,15 @@ def _other_parents(reader: Reader, memory_ids: Sequence[int], *, forgotten: Coll
 def retract(tx: Transaction, memory_ids: Sequence[int]) -> None:
     """Removes rows that should never have been written; the rows they replaced hold for as long as they would have.
 
-    An unsure row would have been ended by no other value.
+    An unsure row would have been ended by no other value. A guess whose tellings one of the rows took over goes, too.
     """
+    emptied = tx.ids(
+        "select id from memories m where m.superseded_by in (select value from json_each(?)) and m.confidence < ?"
+        " and m.origin = 'extracted' and m.confirmed = 0"
+        " and not exists (select 1 from memory_sources s where s.memory_id = m.id)",
+        (memory_ids, SURE),
+    )
+    memory_ids = [*memory_ids, *emptied]
     for memory_id in memory_ids:
         reopened = tx.ids(
             "update memories set (valid_until, superseded_by) = (select"

@@ -149,6 +149,9 @@ ONCE_WRONG = (
     ([Told(P, False, 1), Told(L, False, 0), Told(P, False, 0), Told(P, True, 0)], [0, 3, 2, 1]),
     # What proved a guess is edited away.
     ([Told(L, False, 0), Told(B, True, 1), Told(B, False, 0, (L, False)), Told(L, False, 0)], [0, 1, 2, 3]),
+    # Of two guesses that were put together, one is edited and the other deleted.
+    ([Told(P, False, 1), Told(L, False, 0), Told(P, True, 0, deleted=True), Told(L, False, 0), Told(P, True, 0, (L, False))],
+     [0, 2, 3, 4, 1]),
     # Two guesses of one value come to stand side by side.
     ([Told(P, False, 0), Told(L, False, 0), Told(P, True, 1), Told(L, False, 0), Told(P, True, 1)], [0, 2, 3, 4, 1]),
 )  # fmt: skip

@@ -184,7 +184,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "store/lineage.py:merged_into": (1, "an id, of a row that is then read by scope"),
     "store/memories.py:insert": (1, "whether a short id is free; nothing of the row comes out"),
     "mailbox/mailbox.py:_asked_by": (1, "the platform's id of the message that a turn's own row answers"),
-    "store/memories.py:retract": (1, "dates and ids of the chain of rows being deleted"),
+    "store/memories.py:retract": (2, "dates and ids of the chain of rows being deleted"),
     "store/memories.py:delete": (2, "ids of the chain of rows being deleted"),
     "store/memories.py:made_of": (1, "ids of what goes with rows that are erased"),
     "store/memories.py:_other_parents": (1, "ids of those rows and of what else they were derived from"),
