@@ -175,11 +175,13 @@ def _just_told(reader: Reader, scope: Scope, message: Message, *, unasked: bool)
     Words of others, or a command, in between mean that the message is about these. So does, if the facts must be
     `unasked`, a question of the bot.
     """
-    before = next((one for one in passages.said_last(reader, scope, limit=_SAID) if one.id < message.id), None)
+    said = passages.said_last(reader, scope, limit=_SAID)
+    before = next((earlier for earlier in said if earlier.id < message.id), None)
     if before is None or before.session_id != message.session_id or message.said_at - before.said_at > _LATELY:
         return []
     between = history.between(reader, message.session_id, before.id + 1, message.id - 1)
-    if any(one.role == "user" or (unasked and one.role == "assistant" and _ASKS.search(one.text)) for one in between):
+    asked = any(words.role == "assistant" and _ASKS.search(words.text) for words in between)
+    if (unasked and asked) or any(words.role == "user" for words in between):
         return []
     if before.turn_id and message.turn_id and inbox.has_request_between(reader, before.turn_id, message.turn_id):
         return []
@@ -191,7 +193,7 @@ def _contradicted(last: Sequence[Memory], message: Message, found: Sequence[Prop
     """Returns the facts told `last`, or those with a word of the message, if what is found is of another kind."""
     words = set(filter(_tells, query_terms(message.text)))
     rows = [memory for memory in last if words & set(tokens(memory.value))] or last
-    return list(rows) if {memory.key for memory in rows}.isdisjoint(one.draft.key for one in found) else []
+    return list(rows) if {memory.key for memory in rows}.isdisjoint(proposal.draft.key for proposal in found) else []
 
 
 def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
