@@ -347,7 +347,10 @@ class Edits:
         With `turn_id`, only if that is the last turn.
         """
         context = self._context
-        return retry.undo(self._tx, context.session, context.scope, turn_id=turn_id, now=self._now, new_id=self._new_id)
+        return retry.undo(
+            self._tx, context.session, context.scope,
+            turn_id=turn_id, timezone=context.timezone, now=self._now, new_id=self._new_id,
+        )  # fmt: skip
 
     def set_task(self, task: str | None) -> None:
         chats.put(self._tx, self._context.session.id, active_task=task, task_found=0)

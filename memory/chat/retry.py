@@ -2,7 +2,7 @@
 
 Invariants: when a turn is answered again, its answer goes, and the memories from its messages stay: read a second time
 the messages teach nothing new. When it is undone, the memories from them alone go as well, and the facts that these had
-replaced hold again.
+replaced or made unsure hold again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from memory.forgetting import blank_messages, erase
 from memory.keys import normalise_value
-from memory.learn import keep
+from memory.learn import keep, retract
 from memory.mailbox import inbox
 from memory.scope import Scope
 from memory.store import history, lineage, memories, questions, recalls, word_columns
@@ -45,7 +45,7 @@ class AtHand:
 class UndoneTurn:
     """A turn that was undone: the time when the person had said it (milliseconds UTC), and the memories that went.
 
-    `again` are the facts that the turn had ended and that hold again.
+    `again` are the facts that the turn had ended, or made unsure, and that hold again.
     """
 
     said_at: int
@@ -100,7 +100,14 @@ def again(
 
 
 def undo(
-    tx: Transaction, session: Session, scope: Scope, *, turn_id: int | None = None, now: int, new_id: Callable[[], str]
+    tx: Transaction,
+    session: Session,
+    scope: Scope,
+    *,
+    turn_id: int | None = None,
+    timezone: str,
+    now: int,
+    new_id: Callable[[], str],
 ) -> UndoneTurn | None:
     """Undoes the last turn, as if it had never been said; None if there is none, or if it is not `turn_id`.
 
@@ -122,6 +129,9 @@ def undo(
     memories.retract(tx, [memory.id for memory in taught])
     # Facts that a turn's words ended, ended at the time of the last of these words.
     again = memories.reopen(tx, scope, at=max(row["said_at"] for row in found if row["role"] == "user"))
+    messages = history.messages_of_turn(tx, found[0]["turn_id"])
+    lifted = retract.lift(tx, scope, messages, timezone=timezone, now=now, new_id=new_id)
+    again = list({memory.id: memory for memory in (*again, *lifted)}.values())
     told = memories.untell(tx, said, erased=True)
     keep.settle(tx, scope, [*taught, *told], now=now, new_id=new_id)
     ids = [row["id"] for row in found]

@@ -21,9 +21,10 @@ from memory.learn.offline.changes import Changes, Ended, changes, to_forget
 from memory.learn.offline.changes import put_right as changed
 from memory.learn.offline.rescheduling import names_time, rescheduled, without_times
 from memory.learn.wishes import is_for_work
+from memory.mailbox import inbox
 from memory.recall.cues import cues
 from memory.scope import Scope
-from memory.store import memories, passages
+from memory.store import history, lineage, memories, passages
 from memory.store.database import Keys, Reader, Transaction, of_owner
 from memory.store.history import Message
 from memory.store.memories import Draft, Memory
@@ -44,6 +45,8 @@ _IN_PLAY: Final = 6
 _SAID: Final = 20
 #: The date that was added to a value for a day that it names.
 _DAY: Final = re.compile(r" \(\d{4}-\d\d-\d\d(?:/\d{4}-\d\d-\d\d)?\)")
+#: The signs of a question; Japanese ones may do without.
+_ASKS: Final = re.compile(r"[?？]|か(?:。|$)", re.MULTILINE)
 #: The signs that end a sentence.
 _ENDS: Final = " .!。！…~"
 _COMMA: Final = re.compile(r"[,，、] ?")
@@ -102,10 +105,13 @@ def read(
 def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_ending: bool) -> Revision:
     found = _facts(reader, message, scope, timezone)
     back = changes(message.text)
+    if back.declines:
+        return Revision()
     moves = back.moves and names_time(message.text)
     back, found = replace(back, moved=back.moved or moves), [] if moves else found
-    if back.revoked:
-        stated = _stated(_own(reader, scope), _told_before(reader, scope, message)[:1], scope, timezone)
+    if back.revoked or back.dismissed:
+        told = _just_told(reader, scope, message, unasked=not back.revoked)
+        stated = [memory for memory in told if back.revoked or memory.key == "plan"]
         return Revision(ended=tuple(stated), doubted=tuple(stated))  # nor was it true before
     if not (back.ended or back.denied or back.corrects or back.off or back.moved):
         if not is_ending or found:
@@ -130,13 +136,16 @@ def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_e
         over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
     doubted: list[Memory] = []
     if back.contradicts and not over:
-        doubted = _contradicted(live, earlier[:1], message, found)
+        doubted = _contradicted(_just_told(reader, scope, message, unasked=True), message, found)
     elif back.moved and not (moves or found or over):
         plans = [memory for memory in live if memory.key == "plan"]
         doubted = [plan for plan in plans if _is_about(message.text, plan, (), scope, timezone)][:1]
         doubted = doubted or (_plan_told_lately(plans, earlier, message) if names_time(message.text) else [])
     return Revision(
-        proposals=tuple(found), ended=tuple(over), doubted=tuple(doubted), unplaced=moves and not (found or over)
+        proposals=tuple(found),
+        ended=tuple(over),
+        doubted=tuple(memory for memory in doubted if not (memory.pinned or memory.confirmed)),
+        unplaced=moves and not (found or over),
     )
 
 
@@ -160,19 +169,31 @@ def _plan_told_lately(plans: Sequence[Memory], earlier: Sequence[Message], messa
     return lately if len(lately) == 1 else []
 
 
-def _contradicted(
-    live: Sequence[Memory], earlier: Sequence[Message], message: Message, found: Sequence[Proposal]
-) -> list[Memory]:
-    """Returns the facts of the message before, if it was said lately and what is found is of another kind.
+def _just_told(reader: Reader, scope: Scope, message: Message, *, unasked: bool) -> list[Memory]:
+    """Returns the speaker's facts that the message just before taught, if it was said lately.
 
-    Of several, and of facts told earlier, those count that the message has a word of.
+    Words of others, or a command, in between mean that the message is about these. So does, if the facts must be
+    `unasked`, a question of the bot.
     """
-    at = [before.said_at for before in earlier if message.said_at - before.said_at <= _LATELY]
+    said = passages.said_last(reader, scope, limit=_SAID)
+    before = next((earlier for earlier in said if earlier.id < message.id), None)
+    if before is None or before.session_id != message.session_id or message.said_at - before.said_at > _LATELY:
+        return []
+    between = history.between(reader, message.session_id, before.id + 1, message.id - 1)
+    asked = any(words.role == "assistant" and _ASKS.search(words.text) for words in between)
+    if (unasked and asked) or any(words.role == "user" for words in between):
+        return []
+    if before.turn_id and message.turn_id and inbox.has_request_between(reader, before.turn_id, message.turn_id):
+        return []
+    taught = {memory.id for memory in lineage.taught_by(reader, scope, [before.id])}
+    return [memory for memory in _own(reader, scope) if memory.id in taught]
+
+
+def _contradicted(last: Sequence[Memory], message: Message, found: Sequence[Proposal]) -> list[Memory]:
+    """Returns the facts told `last`, or those with a word of the message, if what is found is of another kind."""
     words = set(filter(_tells, query_terms(message.text)))
-    named = [memory for memory in live if words & set(tokens(memory.value))] if at else []
-    last = [memory for memory in live if memory.learned_at in at]
-    rows = [memory for memory in last if memory in named] or named or last
-    return rows if {memory.key for memory in rows}.isdisjoint(proposal.draft.key for proposal in found) else []
+    rows = [memory for memory in last if words & set(tokens(memory.value))] or last
+    return list(rows) if {memory.key for memory in rows}.isdisjoint(proposal.draft.key for proposal in found) else []
 
 
 def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int, new_id: Callable[[], str]) -> None:
@@ -180,6 +201,22 @@ def doubt(tx: Transaction, scope: Scope, doubted: Sequence[Memory], *, now: int,
     for memory in memories.by_ids(tx, scope, [memory.id for memory in doubted]):
         memories.set_values(tx, memory.id, {"confidence": current_value.UNSURE, "confirmed": 0})
         _refresh(tx, scope, memory, now=now, new_id=new_id)
+
+
+def lift(
+    tx: Transaction, scope: Scope, messages: Sequence[Message], *, timezone: str, now: int, new_id: Callable[[], str]
+) -> list[Memory]:
+    """Makes the facts sure again that these messages made unsure and that were told plainly. Returns them.
+
+    Nothing notes whose words made a fact unsure, so the messages are read again; call it while they stand.
+    """
+    doubted = [memory for memory in read(tx, messages, scope=scope, timezone=timezone).doubted if memory.unsure]
+    tellings = memories.tellings(tx, [memory.id for memory in doubted])
+    plain = [memory for memory in doubted if any(not each.unsure for each in tellings[memory.id])]
+    for memory in plain:
+        memories.set_values(tx, memory.id, {"confidence": memories.SURE})
+        _refresh(tx, scope, memory, now=now, new_id=new_id)
+    return plain
 
 
 def _refresh(tx: Transaction, scope: Scope, memory: Memory, *, now: int, new_id: Callable[[], str]) -> None:
@@ -214,6 +251,9 @@ def _revised(
     """Returns what is found without what the message takes back, and the facts that are over."""
     # A pet that is ill, lost or asleep is still one's pet.
     over = [memory for one in back.ended for memory in _meant(one, live) if memory.key != "pet" or back.parted]
+    if back.contradicts:  # "no nuts for me" is no end of an allergy
+        words = set(tokens(message.text))
+        over = [memory for memory in over if memory.key != "allergy" or words & set(tokens(cues("allergy")))]
     gone = {memory.id for memory in over}
     # "I'm not a vegan any more" is no statement of a diet.
     found = [one for one in found if not any(_says(one.draft, memory) for memory in over)]
@@ -296,7 +336,8 @@ def _put_right(
             draft = _with_value(last, value, message, scope) if value is not None else None
         drafts = [draft] if draft is not None else []
     else:
-        place = next((one for one in told[:_BEFORE] if last.value in one.text), None)
+        near = told[: 1 if last.category == "health" and denied is None else _BEFORE]
+        place = next((one for one in near if last.value in one.text), None)
         words = last.value if denied is None or denied.what not in last.value else denied.what
         text = place.text.replace(words, new, 1) if place is not None else ""
         read = extract.read([replace(message, text=text)], scope=scope, timezone=timezone)

@@ -87,6 +87,15 @@ def was_taken(reader: Reader, platform: str, bot_id: str, session_key: str, mess
     return any(whole.search(key) for key in keys)
 
 
+def has_request_between(reader: Reader, turn_id: int, later_id: int) -> bool:
+    """Returns whether something that got no turn, as a command, was taken in the session between two turns there."""
+    return reader.has(
+        "select 1 from inbox b join inbox a on a.turn_id = ?2 join inbox x on x.id > b.id and x.id < a.id"
+        " and x.session_key = b.session_key and x.turn_id is null where b.turn_id = ?1 limit 1",
+        (turn_id, later_id),
+    )
+
+
 def is_task(reader: Reader, inbox_id: int) -> bool:
     return reader.has("select 1 from inbox where id = ? and bot_id = ?", (inbox_id, TASK))
 

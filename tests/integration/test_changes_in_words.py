@@ -169,12 +169,97 @@ async def test_a_no_that_is_meant_for_something_else_makes_nothing_unsure(talked
 
 async def test_what_is_contradicted_is_the_fact_that_has_a_word_of_it() -> None:
     async with talk() as person:
-        await person.say("my car is a red Skoda, 2016")
-        await person.say("I'm vegetarian and I live in Bath")
-        assert "Skoda" in (await person.say("no wait the Skoda is green. dark green"))[0]
         await person.say("I'm vegetarian and I live in Bath")
         (doubted,) = await person.say("no, that's wrong about Bath")
         assert "Bath" in doubted and "vegetarian" not in doubted
+
+
+_ASIDE = "I had a long day at the river"
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (["I'm allergic to nuts", _ASIDE], "No nuts for me today"),
+        (["I'm allergic to nuts", _ASIDE], "No, the nuts were from Bath"),
+        (["I like tea", "/help"], "no"),
+        (["Ich bin gegen Nüsse allergisch", "Mir war heute langweilig"], "Nein, die Nüsse waren alt"),
+        (["Je suis allergique aux noix", "La journée était longue"], "Non, les noix sont vieilles"),
+        (["Soy alérgica a las nueces", "Ha sido un día largo"], "No, las nueces son viejas"),
+        (["我对花生过敏", "今天真累"], "不，花生是旧的"),
+        (["私はピーナッツアレルギーです", "今日は長かった"], "いいえ、ピーナッツは古いです"),
+    ],
+)
+async def test_a_no_is_about_the_message_just_before(before: list[str], said: str) -> None:
+    """A word that it shares with an older fact, or a command, makes it no contradiction of that."""
+    async with talk() as person:
+        for line in before:
+            await person.say(line)
+        sure = await person.held(sure=True)
+        assert sure
+        await person.say(said)
+        assert await person.held(sure=True) == sure
+
+
+async def test_a_no_after_an_hour_is_about_something_else() -> None:
+    async with talk() as person:
+        await person.say("I like tea")
+        person.clock[0] += 3 * 3_600_000
+        await person.say("no")
+        assert await person.held(sure=True) == ("likes: tea",)
+
+
+async def test_a_no_makes_nothing_unsure_that_the_person_pinned() -> None:
+    async with talk() as person:
+        (saved,) = await person.say("/remember I like tea")
+        await person.say(f"/memory pin {saved[saved.index('m_') : saved.index(')')]}")
+        await person.say("I like tea")
+        await person.say("no")
+        assert await person.held(sure=True) == ("likes: tea",)
+
+
+@pytest.mark.parametrize(
+    "declined",
+    [
+        "no thanks", "no, thank you", "nope, all good", "no I'm fine", "no, that's all", "nah I'm good",
+        "nein danke", "nein, danke", "nee, passt schon", "nein, alles gut", "ne, schon gut", "nein, vielen Dank",
+        "non merci", "non, merci", "non, ça va", "non merci beaucoup", "non, pas besoin",
+        "no gracias", "no, gracias", "no, muchas gracias", "no, está bien", "no, nada más", "no pasa nada",
+        "不用，谢谢", "不，谢谢", "没有，谢谢", "没有了，谢谢", "不用了", "没有，不用了",
+        "いいえ、結構です", "いいえ、大丈夫です", "いや、大丈夫", "いいえ、ありがとう", "いえ、大丈夫です",
+    ],
+)  # fmt: skip
+async def test_whoever_declines_contradicts_nothing(declined: str) -> None:
+    told = {"n": "I like tea", "不": "我喜欢喝茶", "没": "我喜欢喝茶", "い": "お茶が好きです"}
+    async with talk() as person:
+        await person.say(told[declined[0]])
+        sure = await person.held(sure=True)
+        assert sure
+        await person.say(declined)
+        assert await person.held(sure=True) == sure
+
+
+@pytest.mark.parametrize(
+    ("said", "doubted"),
+    [
+        ("I like tea", "no"),
+        ("I'm vegetarian", "actually no, i eat meat"),
+        ("Ich bin Vegetarier", "nein, doch nicht, ich esse Fleisch"),
+        ("Je suis végétarien", "en fait non, je mange de la viande"),
+        ("Mi color favorito es el azul", "no, el de la hierba"),
+        ("我吃素", "其实不是，我吃肉"),
+        ("私はベジタリアンです", "いや、やっぱり肉も食べます"),
+    ],
+)
+async def test_whoever_takes_back_a_no_is_told_what_holds_again(said: str, doubted: str) -> None:
+    async with talk() as person:
+        await person.say(said)
+        sure = await person.held(sure=True)
+        await person.say(doubted)
+        assert await person.held(sure=True) == ()
+        (undone,) = await person.say("/undo")
+        assert await person.held(sure=True) == sure
+        assert sure[0].partition(": ")[2] in undone
 
 
 async def test_a_no_to_a_question_makes_nothing_unsure_that_was_told_before() -> None:
@@ -207,12 +292,12 @@ async def test_a_quotation_is_not_given_without_what_contradicts_it(
 @pytest.mark.parametrize(
     ("said", "back"),
     [
-        ("I live in Bath", "never mind, forget it"),
         ("I live in Bath", "scratch that"),
-        ("I live in Bath", "never mind"),
-        ("Ich wohne in Graz", "ach egal, vergiss es"),
-        ("Ich wohne in Graz", "lass gut sein"),
-        ("我住在苏州", "算了"),
+        ("I live in Bath", "never mind, scratch that"),
+        ("Ich wohne in Graz", "streich das"),
+        ("J'habite à Nantes", "je retire ce que j'ai dit"),
+        ("Vivo en Lugo", "retiro lo dicho"),
+        ("我住在苏州", "当我没说"),
         ("奈良に住んでいます", "やっぱりなし"),
     ],
 )
@@ -224,6 +309,45 @@ async def test_what_is_taken_back_was_never_true(said: str, back: str) -> None:
         assert await person.held() == ()
         told = await person.say("/memory search Bath Graz 苏州 奈良")
         assert "until" not in "\n".join(await person.say("where do I live?")), told
+
+
+@pytest.mark.parametrize("back", ["scratch that", "forget it, jk"])
+async def test_only_what_was_said_just_before_is_taken_back(back: str) -> None:
+    async with talk() as person:
+        await person.say("I'm allergic to nuts")
+        await person.say("/help")
+        await person.say(back)
+        assert await person.held() == ("allergy: nuts",)
+        await person.say("I live in Bath")
+        person.clock[0] += 3 * 3_600_000
+        await person.say(back)
+        assert "home: Bath" in await person.held()
+
+
+@pytest.mark.parametrize(
+    ("fact", "plan", "dismissed"),
+    [
+        ("I'm allergic to nuts", "I have a dentist appointment on Tuesday at 3", ["never mind", "nvm", "never mind, forget it"]),
+        ("Ich bin gegen Nüsse allergisch", "Ich habe am Dienstag um 15 Uhr einen Zahnarzttermin",
+         ["lass mal", "vergiss es", "ach egal, vergiss es", "lass gut sein"]),
+        ("Je suis allergique aux noix", "j'ai rendez-vous chez le dentiste mardi à 15h", ["laisse tomber"]),
+        ("Soy alérgica a las nueces", "tengo cita con el dentista el martes a las 3", ["déjalo", "olvídalo"]),
+        ("我对花生过敏", "我周二下午三点看牙医", ["没事了", "算了"]),
+        ("私はピーナッツアレルギーです", "火曜の10時に歯医者の予約があります", ["やっぱりいいや"]),
+    ],
+)  # fmt: skip
+async def test_who_dismisses_a_talk_keeps_what_they_are_allergic_to(fact: str, plan: str, dismissed: list[str]) -> None:
+    for words in dismissed:
+        async with talk() as person:
+            await person.say(fact)
+            held = await person.held(sure=True)
+            assert len(held) == 1
+            await person.say(words)
+            assert await person.held(sure=True) == held and not await person.is_asked()
+            await person.say(plan)
+            assert len(await person.held()) == 2
+            await person.say(words)
+            assert await person.held(sure=True) == held
 
 
 @pytest.mark.parametrize(

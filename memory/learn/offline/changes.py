@@ -60,6 +60,8 @@ class Changes:
     something without a name is cancelled ("they called it off") or on another day, `moves` that it is to be; `off_what`
     are the words that follow and may name it. Only if the message is `parted`, it speaks of a death, or of an animal
     given away. If it is `revoked`, what the message before states does not hold ("scrap that").
+    If it is only `dismissed` ("never mind"), no more is asked or planned. One that
+    only `declines` ("no, thanks") says nothing of what was stated.
     """
 
     ended: tuple[Ended, ...] = ()
@@ -75,6 +77,8 @@ class Changes:
     moves: bool = False
     parted: bool = False
     revoked: bool = False
+    dismissed: bool = False
+    declines: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,8 @@ class _Language:
     moves: re.Pattern[str]
     parted: re.Pattern[str]
     revoked: re.Pattern[str]
+    dismissed: re.Pattern[str]
+    declines: re.Pattern[str]
     erase: re.Pattern[str]
     beside: re.Pattern[str]
     spared: re.Pattern[str]
@@ -123,7 +129,8 @@ def to_forget(text: str) -> str | None:
         # "Scrap that, the landlord pulled out" gives a reason, and no name.
         off = language.off.match(whole)
         reason = whole[off.end() :] if off is not None else ""
-        if language.revoked.fullmatch(whole) or (reason.startswith(",") and to_forget(reason[1:]) is None):
+        taken_back = language.revoked.fullmatch(whole) or language.dismissed.fullmatch(whole)
+        if taken_back or (reason.startswith(",") and to_forget(reason[1:]) is None):
             continue
         # "Don't forget the milk" and "I forgot the milk" hold the words, but ask for the opposite, or for nothing.
         if any(language.spared.search(one) for one in said):
@@ -170,6 +177,10 @@ def changes(text: str) -> Changes:
     marks = [(language, _read_in(language, one)) for one in _sentences(text, asking=True) for language in read]
     first = () if _ASKS.search(text) else marks[: len(read)]
     contradicts = any(language.contradicts.match(one) for language, one in first)
+    whole = ", ".join(_sentences(text, asking=True))
+    # Short words of thanks show no language.
+    if any(language.declines.fullmatch(_read_in(language, whole)) for language in map(_read, LANGUAGES)):
+        return Changes(declines=True)
     reading = _Reading(corrects=contradicts or any(language.corrects.search(one) for language, one in marks))
     for sentence in _sentences(text):
         left = sentence
@@ -192,6 +203,7 @@ def changes(text: str) -> Changes:
         moves=any(language.moves.match(one) for language, one in marks),
         parted=any(language.parted.search(one) for language, one in marks),
         revoked=any(language.revoked.fullmatch(one) for language, one in marks),
+        dismissed=any(language.dismissed.fullmatch(one) for language, one in marks),
     )
 
 
