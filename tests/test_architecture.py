@@ -134,8 +134,8 @@ VENDORS = {
 #: The most that `python -m bench.house` may count. Whoever brings a figure down writes the lower one here; a higher one
 #: needs a reason. Lines are rounded up to the next 500, and words to the next 50.
 MOST: dict[str, int] = {
-    "lines": 95_000,
-    "test_lines": 102_800,
+    "lines": 95_200,
+    "test_lines": 103_400,
     "options": 140,
     "long_functions": 0,
     "two_way_rooms": 0,
