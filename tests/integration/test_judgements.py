@@ -97,7 +97,7 @@ async def test_thumbs_that_agree_are_a_wish_for_the_length_of_answers(tmp_path: 
         await platform.react(answers[3], "👎", chat=ANN, user=ANN)
         assert "short answers" not in await remembered()
         await platform.react(answers[3], chat=ANN, user=ANN)
-        assert "short answers" in await remembered()
+        assert "short answers" in (told := await remembered())
         await platform.react(answers[2], chat=ANN, user=ANN)
         assert "short answers" not in await remembered()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from memory.chat import titles
+from memory.forgetting.expired import erase_words
 from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.service import Service
@@ -222,6 +223,26 @@ async def test_a_title_goes_with_the_words_it_tells_of(tmp_path: Path, clock: Cl
         await memory.requests.run(context, lambda edits: edits.name_talk("Boats"))
         await memory.requests.run(context, lambda edits: edits.undo())
         assert await rows(memory, "select title from sessions") == [("Boats",)], "a person's own name stays"
+
+
+async def test_a_title_goes_with_the_expired_words_it_was_made_of(tmp_path: Path, clock: Clock) -> None:
+    """One that was found in later words stays, so that a long conversation is not named anew each night."""
+    model = Namer("Marta's boat", "The garden")
+    agents = dict.fromkeys(AGENTS, AgentMemory(model=BackgroundModel(complete=model)))
+    async with opened(tmp_path / "remora.db", clock, agents=agents) as memory:
+        for n in range(2):
+            await exchange(memory, ADA, f"Marta has {n} boats", clock=clock)
+        assert await named(memory) == (["Marta's boat"], 1)
+        first = clock()
+        for n in range(titles._READ):
+            if n == titles._READ // 2:
+                second = clock()
+            await exchange(memory, ADA, f"the garden has {n} trees", clock=clock)
+        await erase_words(memory.database, before=first, now=clock())
+        assert await rows(memory, "select title from sessions") == [(None,)]
+        assert await named(memory) == (["The garden"], 1)
+        assert await erase_words(memory.database, before=second, now=clock()) == titles._READ
+        assert await rows(memory, "select title from sessions") == [("The garden",)]
 
 
 class Reader:
