@@ -5,10 +5,19 @@ A reaction to a question is its button, for the one who was asked; an answer tha
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 
+from channels.base import Attachment
+from memory.store.database import Transaction
+from tests.kit import fakes
+from tests.kit.bench import Bench, Screen
+from tests.kit.patience import limit
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms import discord, telegram
 
@@ -157,3 +166,26 @@ async def test_a_preview_that_comes_late_is_read_for_the_turn_or_kept_with_the_m
         read = (await platform.state())["model"]["read"][-1]
         assert "example.net" in read and read.count("[link preview Example]") == 2
         assert len(await platform.texts(general)) == 3
+    [store] = (tmp_path / "data").rglob("*.db")
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute("select count(*) from erasures").fetchone() == (0,), "no words have gone"
+
+
+async def test_previews_of_a_message_that_was_not_taken_write_nothing(tmp_path: Path, clock: fakes.Clock) -> None:
+    """Platforms tell them of whoever posts a link."""
+    bench, begun, end = Bench(tmp_path, fakes.ScriptedModel(), Screen(), clock), threading.Event(), threading.Event()
+
+    def hold(_: Transaction) -> None:
+        begun.set()
+        end.wait()
+
+    async with bench.running() as router:
+        posted = bench.inbound("https://example.org", chat="club")
+        holding = asyncio.create_task(bench.memory.database.write(hold))
+        await asyncio.to_thread(begun.wait)
+        try:
+            async with limit():
+                await router.on_previews(replace(posted, attachments=(Attachment(kind="preview", name="Example"),)))
+        finally:
+            end.set()
+            await holding
