@@ -243,9 +243,9 @@ class Mailbox:
 
     async def was_sent(self, row: OutboxRow, platform_ref: str) -> bool:
         return await self._database.write(
-            lambda tx: outbox.sent(tx, self._now(), row.id, platform_ref),
+            lambda tx: outbox.sent(tx, self._now(), row, platform_ref),
             keys=[of_lane(row.session_key)],
-            single=True,
+            single=not row.beside,
         )
 
     @_in_lane

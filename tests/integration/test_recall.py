@@ -159,7 +159,9 @@ async def test_a_fact_in_other_words_stands_behind_what_else_was_found(memory: S
 def test_the_words_of_facts_of_one_key_are_taken_apart_once_each() -> None:
     """However many there are, and each is compared with few."""
     many = [
-        SimpleNamespace(kind="fact", live=True, key="sauce", subject_id=1, subject="", value=f"guest {n} gets {n} cubes")
+        SimpleNamespace(
+            kind="fact", live=True, key="sauce", subject_id=1, subject="", value=f"guest {n} gets {n} cubes"
+        )
         for n in range(100)
     ]
     calls: Counter[str] = Counter()
