@@ -85,8 +85,8 @@ async def _lived_in(guest: Guest) -> dict[str, str]:
         "why": f"/why/{turns[-1]}", "timeline": "/timeline", "entities": "/entities",
         "entity": f"/entities/{name}", "night": "/night", "me": "/me", "refused": "/nowhere",
         "empty": "/memory?q=Zebra", "wrong": f"/why/{turns[-1]}?wrong=1",
-        "pinned": "/memory?show=pinned", "questions": "/questions", "reminders": "/reminders", "hits": "/search?q=Porto",
-        "commands": "/commands",
+        "pinned": "/memory?show=pinned", "questions": "/questions", "reminders": "/reminders",
+        "hits": "/search?q=Porto", "commands": "/commands",
     }  # fmt: skip
 
 

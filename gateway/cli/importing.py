@@ -7,6 +7,7 @@ Everything left out is named, with the reason. Files are read and never changed,
 from __future__ import annotations
 
 import hashlib
+import lzma
 import re
 import zipfile
 import zlib
@@ -157,8 +158,9 @@ def gather(config: Config, wanted: Wanted, *, mask: Mask) -> Found:
         if len(ours) > 1:
             raise Unusable(f"There are {len(ours)} Remora exports in {path}. Name the file you mean.")
         return _from_remora(ours[0], mask)
-    if result is None and (told := _from_assistants(config, wanted, files, mask)) is not None:
-        return told
+    if result is None and (talked := _from_assistants(config, wanted, files, mask)) is not None:
+        notes = [file for file in files if path.is_dir() and file.suffix.casefold() in (".md", ".markdown")]
+        return _both(talked, _from_notes(config, wanted, notes, mask, alone=False)) if notes else talked
     if result is not None or (path.is_file() and path.suffix == ".json"):
         return _from_telegram(config, wanted, result or path, mask)
     if any(file.name.startswith("messages") and file.suffix == ".html" for file in exports):
@@ -346,8 +348,17 @@ def _from_assistants(config: Config, wanted: Wanted, files: Sequence[Path], mask
     if material is None:
         return None
     if wanted.owner.kind != "person":
+        if wanted.path.is_dir():
+            return None  # the notes beside it may be meant
         raise Unusable("What somebody told another assistant belongs to that person. Add --person.")
     return Found(material=material, advice=(), digest=_digest(part.encode() for text in texts for part in text))
+
+
+def _both(talked: Found, noted: Found) -> Found:
+    material = together([talked.material, noted.material], format=f"{talked.material.format} with notes")
+    return Found(
+        material=material, advice=noted.advice, digest=_digest([talked.digest.encode(), noted.digest.encode()])
+    )
 
 
 def _unpacked(file: Path) -> Iterator[tuple[str, bytes]]:
@@ -365,7 +376,15 @@ def _unpacked(file: Path) -> Iterator[tuple[str, bytes]]:
             for one in inner:
                 yield one.filename, archive.read(one)
     # An archive may be damaged, encrypted, or of a kind that Python can't unpack.
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error) as exc:
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+        EOFError,
+        zlib.error,
+        lzma.LZMAError,
+    ) as exc:
         raise Unusable(f"{file} can't be unpacked ({exc}). Unpack it yourself, and name the folder.") from exc
 
 
@@ -393,7 +412,8 @@ def _chosen(talks: Sequence[telegram.Talk], wanted: Wanted, bots: Collection[str
     return found
 
 
-def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mask) -> Found:
+def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mask, *, alone: bool = True) -> Found:
+    """Reads notes. Raises `Unusable` if there are none and nothing else is imported with them (`alone`)."""
     owner = wanted.owner
     root = wanted.path if wanted.path.is_dir() else wanted.path.parent
     folder = config.agents_dir / ("" if owner.agent == config.default_agent else owner.agent)
@@ -437,7 +457,7 @@ def _from_notes(config: Config, wanted: Wanted, files: Sequence[Path], mask: Mas
             advice.append(
                 f"{where} is remembered, not obeyed. To give the agent rules, save them as {folder / 'AGENTS.md'}."
             )
-    if not read and not advice:
+    if alone and not read and not advice:
         raise Unusable(f"{wanted.path} contains nothing to import. These can be imported: {_TAKEN}.")
     material = together(read, format="markdown")
     material = replace(material, skipped=(*material.skipped, *skipped))

@@ -89,7 +89,12 @@ def buttons(question: Question, texts: Texts, *, alone: bool = False) -> tuple[B
 
 
 def answered_by(question: Question, *, yes: bool) -> str | None:
-    """Returns the data of the button that a yes or a no under the question stands for; None if there is none."""
+    """Returns the data of the button that a yes or a no under the question stands for; None if there is none.
+
+    A yes is none where the preset is "no": what it would do can't be undone, or acts outside.
+    """
+    if yes and question.preset == "no":
+        return None
     others = [choice for choice in question.choices if choice != "no"]
     only = others[0] if len(others) == 1 else ""
     meant = (question.preset if question.preset in others else only) if yes else "no"

@@ -102,6 +102,12 @@ def test_an_archive_of_another_assistant_comes_in_and_is_taken_back(folder: Path
     assert done.returncode == 0 and "1 memory, 1 message." in done.stdout, done.stderr + done.stdout
     short_id = done.stdout.split("Imported as ")[1].split(":")[0]
     assert remora(folder, "import", "undo", short_id).returncode == 0
+    sessions = folder / "workspace" / "sessions"
+    sessions.mkdir()
+    said = {"type": "message", "timestamp": 1_704_103_200_000, "message": {"role": "user", "content": "I like tea"}}
+    (sessions / "s.jsonl").write_text(json.dumps(said), "utf-8")
+    whole = remora(folder, "import", "workspace", "--person", "telegram:77", "--dry-run")
+    assert "New: 4 facts, 1 event, 1 message." in whole.stdout, whole.stdout + whole.stderr
     (folder / "broken.zip").write_bytes(b"PK\3\4 and nothing more")
     broken = remora(folder, "import", "broken.zip", "--person", "telegram:77")
     assert broken.returncode == 65 and "can't be unpacked" in broken.stderr

@@ -86,6 +86,7 @@ async def test_green_is_200_with_everything_a_monitor_asks_for(page: Page) -> No
         ],
         "version": "0.1.0",
         "uptime_seconds": 7300,
+        "models": {},
         "stall": None,
         "loops": [],
     }  # fmt: skip

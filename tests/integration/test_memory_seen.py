@@ -757,7 +757,7 @@ def test_saved_is_said_only_where_a_row_is() -> None:
     """A new text with such a word has to say here what it stands on."""
     claims = re.compile(r"\b(?:saved|noted|i(?:'ll| will) remember)\b|已保存|已记住|记下了", re.IGNORECASE)
     found = {
-        key
+        key.removeprefix("on_page.")
         for language in CATALOGUE
         for key, text in CATALOGUE[language].items()
         if claims.search(text) and not MESSAGE_KEPT.match(key)

@@ -84,8 +84,8 @@ class _Reading:
                 self.skip(where, "it is neither a conversation nor a memory")
 
     def talk(self, name: str, messages: Iterator[_Said]) -> None:
-        self.formats.add(name)
         for said in messages:
+            self.formats.add(name)
             role, words, said_at = _ROLES.get(said.role), said.text.strip(), moment(said.at)
             if role is None:
                 self.counted["messages of systems and tools"] += 1
@@ -196,7 +196,11 @@ def _claude(talk: Mapping[str, Any], where: str) -> Iterator[_Said]:
 def _open_webui(chat: Mapping[str, Any], where: str) -> Iterator[_Said]:
     history = mapping(chat.get("history"))
     nodes = mapping(history.get("messages"))
-    branch = _branch(nodes, string(history.get("currentId")), "parentId") if nodes else map(mapping, chat["messages"])
+    branch = (
+        _branch(nodes, string(history.get("currentId")), "parentId")
+        if nodes
+        else map(mapping, array(chat.get("messages")))
+    )
     for message in branch:
         content = message.get("content")
         words = string(content) or "\n".join(filter(None, map(_part, array(content))))

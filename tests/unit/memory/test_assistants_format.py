@@ -160,6 +160,7 @@ def test_lists_of_memories_become_statements(file: object, name: str) -> None:
 
 
 def test_what_is_of_no_known_form_is_none_of_these() -> None:
+    assert assistants.read([("log.jsonl", '{"a": 1}')], at=AT, timezone="UTC", mask=str, learn=True) is None
     for text in ("{", "[]", '{"name": "Remora", "messages": []}', "[1, null]"):
         assert assistants.read([("x.json", text)], at=AT, timezone="UTC", mask=str, learn=True) is None
 
@@ -168,7 +169,8 @@ def test_a_bad_entry_costs_no_other() -> None:
     good = chatgpt(node(1, None, chatgpt_message("user", "I live in Bern", 1704103201.0)))
     timeless = chatgpt(node(1, None, chatgpt_message("user", "when?", None)))[0] | {"create_time": "soon"}
     loop = chatgpt(node(1, "n2", chatgpt_message("user", "round", 1.0)), node(2, "n1", None))
-    material = read([17, *good, timeless, *loop, {"unknown": 1}])
+    empty: dict[str, Any] = {"chat": {"history": {"messages": {}}}}
+    material = read([17, *good, timeless, *loop, {"unknown": 1}, empty])
     assert "I live in Bern" in [line.text for line in material.lines]
     assert [one.where for one in material.skipped] == [f"conversations.json, entry {n}" for n in (1, 3, 5)]
 
