@@ -315,7 +315,8 @@ async def test_held_reminders_stay_rows_of_their_own_until_they_are_shown(memory
     await mailbox.not_sent(row, "pending", "muted")
     kept = await rows(memory, "select text, state from outbox order by id")
     assert kept == [("water the beans", "pending"), ("weed the peas", "pending"), ("sow", "pending")]
-    await memory.database.write(lambda tx: outbox.drop(tx, [row.id]))
+    first = [row.id]
+    await memory.database.write(lambda tx: outbox.drop(tx, first))
     row = await mailbox.take(key)
     assert row is not None and row.text == "weed the peas\nsow"
     assert await mailbox.sent(row, "7") is None

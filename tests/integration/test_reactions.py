@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -137,7 +137,7 @@ async def test_on_telegram_a_whole_answer_is_announced_by_a_reaction(tmp_path: P
         assert "what grows last?" in (await platform.texts(ANN))[-1]
 
 
-async def marked(platform: telegram.Control | discord.Control, marks: list[dict[str, object]]) -> bool:
+async def marked(platform: telegram.Control | discord.Control, marks: Sequence[Mapping[str, object]]) -> bool:
     return bool((await platform.state())["marks"] == marks)
 
 
