@@ -600,7 +600,7 @@ class Channel(Protocol):
         return
 
     async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
-        """Marks a message as being answered, or takes the mark away, if `capabilities.marks`. Raises nothing."""
+        """Marks a message as being answered, or takes the mark away, if `capabilities.marks`. Raises `ChannelError`."""
         return
 
     def relist(self, place: Place) -> None:

@@ -158,9 +158,7 @@ class DiscordScreen:
             return
         path = f"/channels/{_target(place)}/messages/{message_id}/reactions/{quote(EYES)}/@me"
         bucket = f"/channels/{_target(place)}/messages/id/reactions"
-        # Where the bot may not react, or the message is gone, the answer comes without a mark.
-        with suppress(ChannelError):
-            await self._rest.call("PUT" if on else "DELETE", path, bucket=bucket, seconds=_ASIDE_SECONDS)
+        await self._rest.call("PUT" if on else "DELETE", path, bucket=bucket, seconds=_ASIDE_SECONDS)
 
     async def messages(self, target: str, query: dict[str, str]) -> list[Json]:
         """Returns a page of a channel's messages, newest first. Raises as `Rest.call`."""

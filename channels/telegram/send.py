@@ -136,15 +136,15 @@ class TelegramScreen:
                 await self._call(place.chat, action, seconds=ASIDE_SECONDS)
 
     async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        if not message_id.isdecimal():
+            return
         reaction = SetMessageReaction(
             chat_id=int(place.chat),
             message_id=int(message_id),
             reaction=[ReactionTypeEmoji(emoji=EYES)] if on else [],
         )
-        # Where the bot may not react, or the message is gone, the answer comes without a mark.
-        with suppress(ChannelError):
-            async with self._pace(place.chat).lock:
-                await self._call(place.chat, reaction, seconds=ASIDE_SECONDS)
+        async with self._pace(place.chat).lock:
+            await self._call(place.chat, reaction, seconds=ASIDE_SECONDS)
 
     async def send(self, outbound: Outbound) -> str:
         """See `Channel.send`."""

@@ -63,12 +63,8 @@ class Progress:
         reply_to: str | None,
         after_seconds: float,
         safe: Callable[[str], str],
-        marked: Sequence[str] = (),
     ) -> None:
-        """After `after_seconds` a placeholder is shown. `safe` returns the part of a growing text that may be shown.
-
-        The messages `marked` are marked as being answered, where the channel does so.
-        """
+        """After `after_seconds` a placeholder is shown. `safe` returns the part of a growing text that may be shown."""
         self._mailbox = mailbox
         self._channel = channel
         self._place = place
@@ -76,7 +72,6 @@ class Progress:
         self._reply_to = reply_to
         self._after_seconds = after_seconds
         self._safe = safe
-        self._marked = marked if channel.capabilities.marks else ()
         self._text = ""
         self._over = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,8 +81,6 @@ class Progress:
         self._tasks = [asyncio.create_task(self._type())]
         if self._channel.capabilities.stream == "edit":
             self._tasks.append(asyncio.create_task(self._grow()))
-        if self._marked:
-            self._tasks.append(asyncio.create_task(self._mark()))
         return self
 
     async def __aexit__(
@@ -118,14 +111,6 @@ class Progress:
         while not await self._over_within(pause):
             await self._channel.typing(self._place)
             pause = _TYPING_LASTS
-
-    async def _mark(self) -> None:
-        if await self._over_within(_TYPING_AFTER):
-            return
-        for on in (True, False):
-            for message_id in self._marked:
-                await self._channel.mark(self._place, message_id, on=on)
-            await self._over.wait()
 
     async def _grow(self) -> None:
         reference = await self._mailbox.shown_placeholder(self._turn_id)

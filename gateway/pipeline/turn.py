@@ -24,6 +24,7 @@ from gateway.internet.tools import Web, WebTools, naming
 from gateway.pipeline.course import Agent, Course, Heard, Limits, Refusals, Stops, in_words
 from gateway.pipeline.delivery import pieces
 from gateway.pipeline.limits import refusal
+from gateway.pipeline.marks import Marks
 from gateway.pipeline.observed import Overheard
 from gateway.pipeline.outcome import Outcomes, Progress, is_nothing, spent, spent_on
 from gateway.pipeline.questions import DO, ask_doubt
@@ -87,6 +88,7 @@ class TurnRunner:
         self.tally = WorkTally()
         self.stops = Stops(limits.seconds)
         self._refusals = Refusals()
+        self._marks = Marks()
         self._outcomes = Outcomes(memory, runtime=runtime, defang=defang)
 
     def renew(self, web: Web) -> None:
@@ -106,15 +108,16 @@ class TurnRunner:
     ) -> None:
         """Answers a burst of messages of a person. `turn_id` names a turn to resume. Raises `Withdrawn` without any."""
         course = await self._opened(served, where, who, heard, channel, turn_id)
-        try:
-            may_write = await self._memory.mailbox.may_write(course.turn.context.session)
-            outcome = await self._outcome(course, exempt=exempt) if may_write else Outcome(pieces=(), error="muted")
-        finally:
-            self.stops.over(where.session_key)
-        if course.aborted:
-            outcome = replace(outcome, spent=spent_on(course.aborted))
-        outcome = replace(outcome, reply_to=course.reply_to, pictures=self._limits.pictures)
-        after = await self.tally.timed("commit", self._finish(course, outcome))
+        with self._marks.shown(course):
+            try:
+                may_write = await self._memory.mailbox.may_write(course.turn.context.session)
+                outcome = await self._outcome(course, exempt=exempt) if may_write else Outcome(pieces=(), error="muted")
+            finally:
+                self.stops.over(where.session_key)
+            if course.aborted:
+                outcome = replace(outcome, spent=spent_on(course.aborted))
+            outcome = replace(outcome, reply_to=course.reply_to, pictures=self._limits.pictures)
+            after = await self.tally.timed("commit", self._finish(course, outcome))
         self._compact(course, after)
         if outcome.error is None and channel is not None and channel.capabilities.lists:
             place = course.heard[0].inbound.place
@@ -227,10 +230,7 @@ class TurnRunner:
         if course.appends:
             yield noting(lambda text: channel.append(place, turn_id, text))
             return
-        shows_after, last = channel.capabilities.shows_after, course.heard[-1].inbound
-        marked = () if last.ticket or last.pressed is not None else (last.message_id,)
-        if marked and channel.capabilities.marks and course.turn.attempts > 1:  # by a process that has ended
-            await channel.mark(place, *marked, on=False)
+        shows_after = channel.capabilities.shows_after
         async with Progress(
             self._memory.mailbox,
             channel,
@@ -239,7 +239,6 @@ class TurnRunner:
             reply_to=course.reply_to,
             after_seconds=self._limits.placeholder_seconds if shows_after is None else shows_after,
             safe=lambda text: self._defang(course.mask(text), True),
-            marked=marked,
         ) as progress:
             yield noting(progress.on_text) if channel.capabilities.stream == "edit" and not secret else None
 

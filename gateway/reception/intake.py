@@ -173,6 +173,9 @@ class Intake:
             where, who, heard.inbox_id, platform_ref=edit.message_id, text=edit.text, compose=in_words
         )
 
+    async def has_taken(self, store: Store, inbound: Inbound) -> bool:
+        return await store.memory.mailbox.has_taken(inbound.platform, inbound.bot_id, inbound.update_key)
+
     async def preview(self, store: Store, inbound: Inbound) -> bool:
         """Puts the previews of links beside a message that still waits for its turn; False if it doesn't."""
         brought = self._safe([one for one in inbound.attachments if one.kind == "preview"])
@@ -184,7 +187,7 @@ class Intake:
             # What comes with the message may be read already.
             return None if said.brings or said.edited else replace(said, attachments=brought).to_json()
 
-        row = await store.memory.mailbox.reword(inbound.place.session_key, changed)
+        row = await store.memory.mailbox.reword(inbound.place.session_key, changed, drops=False)
 
         def in_place(waiting: Waiting) -> Waiting | None:
             if row is None or waiting.store is not store or waiting.heard.inbox_id != row.id:

@@ -281,6 +281,9 @@ class Router:
     async def on_previews(self, inbound: Inbound) -> None:
         store, key = self._roster.store_for(inbound), inbound.place.session_key
         try:
+            # Platforms resolve the links of everybody, mostly of people to whom the bot does not listen.
+            if not (await self.may_speak(inbound) and await self._intake.has_taken(store, inbound)):
+                return
             if not await self._intake.preview(store, inbound):
                 self._start(key, self._intake.keep_previews(store, inbound))
         except StorageError as exc:

@@ -104,7 +104,7 @@ class Titles:
             left = {said.id: said.text for said in history.between(tx, talk_id, read[0].id, read[-1].id)}
             if chats.is_titled(tx, talk_id) or any(left.get(said.id) != said.text for said in read):
                 return False
-            chats.put(tx, talk_id, title=title or None, title_found=1)
+            chats.put(tx, talk_id, title=title or None, title_found=read[0].id)
             return bool(title)
 
         return await self._database.write(act)

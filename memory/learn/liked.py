@@ -2,7 +2,8 @@
 
 Invariants: only what the judged answers have is learned, their length; nothing from fewer than `_LEAST` of them, and
 nothing if one thumb speaks against it. It goes with the thumbs that it rests on, and with the answers like what was
-learned from any message. What a person said about the length of answers comes before it.
+learned from any message. What a person said about the length of answers comes before it. Once forgotten, it takes
+`_LEAST` new thumbs on long answers to learn it again.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def learn(
     memories.retract(tx, [one.id for one in held])
     keep.settle(tx, scope, held, now=now, new_id=new_id)
     if wish and not said:
+        learned_at = sorted(row["judged_at"] for row in judged if row["id"] in long)[-_LEAST]
         draft = Draft(
             kind="style", owner_id=scope.writes_to, author_id=scope.speaker_id, subject_id=scope.speaker_id,
             agent_id=scope.agent_id, category="instruction", key=KEY, value=wish, importance=5, confidence=0.7,
-            origin="derived", learned_at=now, local_date=local_date,
+            origin="derived", learned_at=learned_at, local_date=local_date,
         )  # fmt: skip
         keep.keep(tx, scope, draft, source_ids=sorted(shown), now=now, new_id=new_id)
     return True

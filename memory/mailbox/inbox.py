@@ -77,6 +77,12 @@ def receive(
     )
 
 
+def has_taken(reader: Reader, platform: str, bot_id: str, update_key: str) -> bool:
+    return reader.has(
+        "select 1 from inbox where platform = ? and bot_id = ? and update_key = ?", (platform, bot_id, update_key)
+    )
+
+
 def was_taken(reader: Reader, platform: str, bot_id: str, session_key: str, message_id: str) -> bool:
     """Returns whether a message was ever taken, also when its row is over and empty: update keys hold the ids."""
     keys = reader.texts(

@@ -76,6 +76,7 @@ class Mailbox:
         self._noted: set[str] = set()
 
     told_before = reads(inbox.told_before)
+    has_taken = reads(inbox.has_taken)
     unanswered = asks(inbox.unanswered)
     sessions_with_mail = asks(outbox.sessions_with_mail)
     in_doubt = asks(outbox.in_doubt)
@@ -149,8 +150,12 @@ class Mailbox:
         return rows
 
     @in_write
-    def reword(self, tx: Transaction, session_key: str, change: Callable[[str], str | None]) -> InboxRow | None:
+    def reword(
+        self, tx: Transaction, session_key: str, change: Callable[[str], str | None], *, drops: bool = True
+    ) -> InboxRow | None:
         """Changes the payload of one message that waits in the session, and returns the changed row.
+
+        `drops` says whether words go from it, of which no trace may stay.
 
         `change` returns the new payload for the right message and None for any other. Returns None if no message was
         the right one.
@@ -158,7 +163,8 @@ class Mailbox:
         for row in inbox.waiting(tx, session_key):
             if (payload := change(row.payload)) is not None:
                 tx.run("update inbox set payload = ? where id = ? and state = 'pending'", (payload, row.id))
-                word_columns.note_reworded(tx, now=self._now())
+                if drops:
+                    word_columns.note_reworded(tx, now=self._now())
                 return replace(row, payload=payload)
         return None
 
@@ -237,9 +243,9 @@ class Mailbox:
 
     async def was_sent(self, row: OutboxRow, platform_ref: str) -> bool:
         return await self._database.write(
-            lambda tx: outbox.sent(tx, self._now(), row.id, platform_ref),
+            lambda tx: outbox.sent(tx, self._now(), row, platform_ref),
             keys=[of_lane(row.session_key)],
-            single=True,
+            single=not row.beside,
         )
 
     @_in_lane

@@ -14,10 +14,10 @@ from typing import Final
 from memory.store import word_columns
 from memory.store.database import Reader, Row, Transaction
 
-#: Exactly the condition of the index of open rows; with other wording SQLite does not use it.
 #: The error of rows that wait for the right to write, and the most characters of them in one message.
 MUTED: Final = "muted"
 _LISTED: Final = 1_500
+#: Exactly the condition of the index of open rows; with other wording SQLite does not use it.
 UNSENT: Final = "state in ('pending', 'sending', 'unknown')"
 #: The channel's part of a session key.
 CHANNEL: Final = "substr(session_key, 1, instr(session_key, ':') - 1)"
@@ -73,7 +73,8 @@ class OutboxRow:
     """An outbox row: one physical message to show, the `chunk`th of its answer. Times are in milliseconds UTC.
 
     `ticket` is the ticket of the inbox row it answers, a secret of the platform. With `in_place` the row replaces the
-    message that the ticket is for. `muted` says whether the last message to its place was refused.
+    message that the ticket is for. `muted` says whether the last message to its place was refused. `beside` are the
+    rows whose texts are shown with it; they wait until it is shown, so that each is kept, cancelled or forgotten alone.
     """
 
     id: int
@@ -95,6 +96,7 @@ class OutboxRow:
     file_name: str = ""
     file: bytes | None = None
     muted: bool = False
+    beside: tuple[int, ...] = ()
 
     @property
     def may_be_shown(self) -> bool:
@@ -304,7 +306,8 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     """Marks the session's next row `sending` and returns it, or None if nothing is left or the next row has to wait.
 
     A row from the future does not have to wait: the clock was put back since. It counts as created now, so that its
-    next wait is meaningful again. Reminders that were held where nothing might be written are one row.
+    next wait is meaningful again. Reminders that were held where nothing might be written are
+    shown as one message.
     """
     row = tx.first(
         "update outbox set state = 'sending', attempts = attempts + 1, created_at = case when created_at > ?1 then ?1"
@@ -319,9 +322,9 @@ def take(tx: Transaction, now: int, session_key: str) -> OutboxRow | None:
     return row if row is None or row.error != MUTED else _listed(tx, row)
 
 
-def _listed(tx: Transaction, row: OutboxRow) -> OutboxRow:
-    """Puts the other reminders that wait in a place into this row, as many as one message holds."""
-    others = tx.all(
+def _listed(reader: Reader, row: OutboxRow) -> OutboxRow:
+    """Returns a row with the texts of the other reminders that wait in its place, as many as one message holds."""
+    others = reader.all(
         f"select id, text from outbox where {UNSENT} and session_key = ? and state = 'pending'"
         " and reminder_id is not null order by id",
         (row.session_key,),
@@ -331,20 +334,20 @@ def _listed(tx: Transaction, row: OutboxRow) -> OutboxRow:
         if sum(map(len, texts)) + len(other["text"]) <= _LISTED:
             texts.append(other["text"])
             ids.append(other["id"])
-    if not ids:
-        return row
-    drop(tx, ids)
-    text = "\n".join(texts)
-    tx.run("update outbox set text = ?, markup = '', buttons = '' where id = ?", (text, row.id))
-    return replace(row, text=text, markup="", buttons=())
+    return replace(row, text="\n".join(texts), markup="", buttons=(), beside=tuple(ids)) if ids else row
 
 
-def sent(tx: Transaction, now: int, outbox_id: int, platform_ref: str) -> bool:
+def sent(tx: Transaction, now: int, shown: OutboxRow, platform_ref: str) -> bool:
     """Records that a row was shown. Returns whether its session has more to send, now or later."""
+    if shown.beside:
+        tx.run(
+            f"update outbox set state = 'sent', sent_at = ?, {_EMPTY} where id in (select value from json_each(?))",
+            (now, shown.beside),
+        )
     row = tx.one(
         f"update outbox set state = 'sent', platform_ref = ?, sent_at = ?, {_EMPTY} where id = ? returning exists"
         f" (select 1 from outbox o where o.{UNSENT} and o.session_key = outbox.session_key and o.state = 'pending')",
-        (platform_ref, now, outbox_id),
+        (platform_ref, now, shown.id),
     )
     return row is not None and bool(row[0])
 

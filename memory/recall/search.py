@@ -71,6 +71,8 @@ _EVENT = 0.5
 _OUTDATED = 0.5
 #: Factor for a fact that repeats a better one of its key and person: this share of its words of meaning is there.
 _REPEATED, _SAME = 0.5, 0.75
+#: The best facts of one key and person that a fact is compared with.
+_COMPARED = 20
 #: Factor for the bot's own messages: mostly they repeat people's words.
 _BY_AGENT = 0.6
 _DAY_MS = 86_400_000
@@ -636,23 +638,25 @@ def _bent(reader: Reader, asked: _Asked, ranked: Sequence[Ranked]) -> list[_Bent
 
 def _repeats_behind(bent: Sequence[_Bent]) -> list[_Bent]:
     """Halves the scores of facts that only say what a better one says in other words, and sorts again."""
-    better: defaultdict[tuple[str, int | None, str], list[str]] = defaultdict(list)
+    better: defaultdict[tuple[str, int | None, str], list[tuple[str, frozenset[str]]]] = defaultdict(list)
     found: list[_Bent] = []
     for hit in bent:
         if (memory := hit.memory) is not None and memory.kind == "fact" and memory.live:
             values = better[memory.key, memory.subject_id, memory.subject]
-            if any(_says_no_more(memory.value, value) for value in values):
+            said = frozenset(words.tokens(memory.value))
+            if any(_says_no_more(memory.value, said, *value) for value in values):
                 halved = {**hit.factors, "repeated": _REPEATED}
                 found.append(hit._replace(score=hit.score * _REPEATED, factors=halved))
                 continue
-            values.append(memory.value)
+            if len(values) < _COMPARED:
+                values.append((memory.value, said))
         found.append(hit)
     return sorted(found, key=lambda hit: -hit.score)
 
 
-def _says_no_more(value: str, other: str) -> bool:
-    said = set(words.tokens(value)) - words.stop_tokens()
-    same = len(said.intersection(words.tokens(other))) >= _SAME * len(said)
+def _says_no_more(value: str, said: Set[str], other: str, said_by_other: Set[str]) -> bool:
+    said = said - words.stop_tokens()
+    same = len(said & said_by_other) >= _SAME * len(said)
     return same and not differs_in_substance(value, other)
 
 

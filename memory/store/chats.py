@@ -479,7 +479,7 @@ def drop_summaries(tx: Transaction, message_ids: Collection[int], *, sessions: C
     """
     tx.run(
         f"update sessions set {_UNNAMED} where title is not null and (id in (select value from json_each(?2)) or"
-        " id in (select session_id from messages where id in (select value from json_each(?1))) and (title_found = 1 or"
+        " id in (select session_id from messages where id in (select value from json_each(?1))) and (title_found > 0 or"
         " not exists (select 1 from messages m where m.session_id = sessions.id and m.erased_at is null)))",
         (message_ids, sessions),
     )
@@ -553,13 +553,18 @@ def close_sessions(tx: Transaction, chat_id: int) -> list[int]:
     )
 
 
-def drop_titles(tx: Transaction, message_ids: Collection[int]) -> None:
-    """Drops titles that were found in conversations with any of these messages of people: they may tell of them."""
+def drop_titles(tx: Transaction, message_ids: Collection[int], *, by_age: bool = False) -> None:
+    """Drops titles that were found in conversations with any of these messages of people: they may tell of them.
+
+    With `by_age` those stay that were found after the last of these messages, in later ones: `title_found` is the id of
+    the first message that a title was made of.
+    """
     tx.run(
-        f"update sessions set {_UNNAMED} where title_found = 1 and id in (select coalesce(s.talk_id, s.id) from"
-        " messages m join sessions s on s.id = m.session_id where m.role = 'user' and m.id in (select value from"
-        " json_each(?)))",
-        (message_ids,),
+        f"update sessions set {_UNNAMED} from (select coalesce(s.talk_id, s.id) as talk_id, max(m.id) as last_id from"
+        " messages m join sessions s on s.id = m.session_id where m.id in (select value from json_each(?1))"
+        " and (?2 = 1 or m.role = 'user') group by coalesce(s.talk_id, s.id)) gone"
+        " where sessions.id = gone.talk_id and title_found > 0 and (?2 = 0 or gone.last_id >= title_found)",
+        (message_ids, int(by_age)),
     )
 
 

@@ -230,8 +230,7 @@ def erase(tx: Transaction, message_ids: Sequence[int], *, now: int, by_age: bool
     attachments.drop_of_messages(tx, message_ids)
     documents.changed_messages(tx, message_ids)
     chats.drop_summaries_of(tx, message_ids)
-    if not by_age:
-        chats.drop_titles(tx, message_ids)
+    chats.drop_titles(tx, message_ids, by_age=by_age)
 
 
 def unname(tx: Transaction, message_ids: Sequence[int]) -> None:

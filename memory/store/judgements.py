@@ -35,9 +35,9 @@ def of_turn(reader: Reader, turn_id: int) -> tuple[int, int]:
 
 
 def of_person(reader: Reader, session_id: int, identity_id: int, *, most: int) -> list[Row]:
-    """Returns the last answers of a conversation that an account has judged: id, tokens, and whether it liked them."""
+    """Returns the last answers of a conversation that an account has judged: id, tokens, good and judged_at."""
     return reader.all(
-        "select m.id, m.tokens, j.good from judgements j join messages m on m.turn_id = j.turn_id"
+        "select m.id, m.tokens, j.good, j.judged_at from judgements j join messages m on m.turn_id = j.turn_id"
         " where j.identity_id = ? and m.session_id = ? and m.role = 'assistant' and m.tool_calls is null"
         " and m.erased_at is null order by m.id desc limit ?",
         (identity_id, session_id, most),

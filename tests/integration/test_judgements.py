@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -35,11 +36,11 @@ async def why(platform: telegram.Control, answer: int, *, chat: int, user: int =
     return (await platform.texts(chat))[-1]
 
 
-def served(folder: Path, platform: telegram.Control) -> Served:
+def served(folder: Path, platform: telegram.Control, clock: Clock | None = None) -> Served:
     """As `remora init` writes it, but for a group and the platform's addresses."""
     bot = f"[{{token: '{platform.token}', base_url: '{platform.url}', allow: [{BOB}], admins: [{ANN}], groups: [{GROUP}]}}]"
     return Served(
-        folder, telegram=platform, now=Clock(), model_url=platform.model_url, shipped=True,
+        folder, telegram=platform, now=clock or Clock(), model_url=platform.model_url, shipped=True,
         channels=f"{{telegram: {bot}}}", limits="{burst_seconds: 0}",
     )  # fmt: skip
 
@@ -72,7 +73,8 @@ async def test_a_thumb_on_telegram_is_shown_by_why_changed_taken_back_and_forgot
 
 async def test_thumbs_that_agree_are_a_wish_for_the_length_of_answers(tmp_path: Path) -> None:
     """It is shown and forgotten like any style, and goes when one thumb is taken back or speaks against it."""
-    async with telegram.serving((TELEGRAM_TOKEN,)) as platform, served(tmp_path, platform).running():
+    clock = Clock()
+    async with telegram.serving((TELEGRAM_TOKEN,)) as platform, served(tmp_path, platform, clock).running():
         answers = []
         for n in range(4):
             words = " ".join(f"bean{n}{k}" for k in range(120)) if n < 3 else "and peas?"
@@ -100,6 +102,22 @@ async def test_thumbs_that_agree_are_a_wish_for_the_length_of_answers(tmp_path: 
         assert "short answers" in await remembered()
         await platform.react(answers[2], chat=ANN, user=ANN)
         assert "short answers" not in await remembered()
+        clock.shift += 120  # there is a limit on what is said in a minute
+        await platform.react(answers[2], "👎", chat=ANN, user=ANN)
+        [line] = [line for line in (await remembered()).splitlines() if "short answers" in line]
+        found = re.search(r"m_\w+", line)
+        assert found is not None
+        await platform.say(f"/forget {found[0]}", user=ANN)
+        await platform.wait(bot_messages=count + 1, chat=ANN)
+        await platform.press(await shown(platform, ANN), label="this memory only", chat=ANN, user=ANN)
+        await platform.wait(chat=ANN, text="Forgotten")
+        count = len(await platform.texts(ANN))
+        await platform.react(answers[3], "👍", chat=ANN, user=ANN)
+        assert "short answers" not in await remembered(), "it was forgotten since the others"
+        for answer in answers[:3]:
+            await platform.react(answer, chat=ANN, user=ANN)
+            await platform.react(answer, "👎", chat=ANN, user=ANN)
+        assert "short answers" in await remembered()
 
 
 async def test_in_a_group_each_person_whom_the_bot_knows_judges_once(tmp_path: Path) -> None:

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from channels.base import Muted, Outbound, Place
+from memory.mailbox import outbox
+from memory.mailbox.outbox import Outgoing, Part
+from memory.service import Service
 from memory.store import chats
 from tests.kit import fakes
 from tests.kit.bench import Bench, Screen
 from tests.kit.patience import until
 from tests.kit.served import ADA, ANN, BOB, TELEGRAM_TOKEN, Clock, Served
+from tests.kit.stores import rows
 from tests.platforms import discord, telegram
 
 GROUP = -1001234567890
@@ -298,3 +302,24 @@ async def test_the_rows_say_where_it_may_not_write(tmp_path: Path, clock: fakes.
 
 async def holds(bench: Bench, count: int) -> bool:
     return (await bench.memory.stats.health([])).muted == count
+
+
+async def test_held_reminders_stay_rows_of_their_own_until_they_are_shown(memory: Service) -> None:
+    """A refusal, a cancelled first one and a wish to forget concern each alone; all end with the message they are in."""
+    key, mailbox = Place(channel="console", chat="club").session_key, memory.mailbox
+    pieces = [Part(text=text, reminder_id=n) for n, text in enumerate(("water the beans", "weed the peas", "sow"), 1)]
+    await memory.database.write(lambda tx: mailbox.post(tx, Outgoing(session_key=key, pieces=pieces)))
+    await memory.database.write(lambda tx: tx.run("update outbox set error = 'muted'"))
+    row = await mailbox.take(key)
+    assert row is not None and row.text == "water the beans\nweed the peas\nsow"
+    await mailbox.not_sent(row, "pending", "muted")
+    kept = await rows(memory, "select text, state from outbox order by id")
+    assert kept == [("water the beans", "pending"), ("weed the peas", "pending"), ("sow", "pending")]
+    first = [row.id]
+    await memory.database.write(lambda tx: outbox.drop(tx, first))
+    row = await mailbox.take(key)
+    assert row is not None and row.text == "weed the peas\nsow"
+    assert await mailbox.sent(row, "7") is None
+    assert await rows(memory, "select text, state, platform_ref from outbox order by id") == [
+        ("", "sent", "7"), ("", "sent", None),
+    ]  # fmt: skip

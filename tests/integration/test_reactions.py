@@ -5,10 +5,19 @@ A reaction to a question is its button, for the one who was asked; an answer tha
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 
+from channels.base import Attachment, ChannelUnavailable, Outbound, Place
+from memory.store.database import Transaction
+from tests.kit import fakes
+from tests.kit.bench import Bench, Screen, SlowModel
+from tests.kit.patience import limit, until
 from tests.kit.served import ADA, ANN, BEN, BOB, TELEGRAM_TOKEN, Clock, Served
 from tests.platforms import discord, telegram
 
@@ -113,19 +122,54 @@ async def test_on_telegram_a_whole_answer_is_announced_by_a_reaction(tmp_path: P
         said = await platform.say("what grows first?", user=ANN, name="Ann")
         await platform.wait(bot_messages=1, chat=ANN)
         eyes = [{"message_id": said.message_id, "emojis": emojis} for emojis in (["👀"], [])]
-        assert (await platform.state())["marks"] == eyes
+        await until(lambda: marked(platform, eyes))
         await platform.say("/help", user=ANN)
         await platform.wait(bot_messages=2, chat=ANN)
         assert (await platform.state())["marks"] == eyes
         await platform.fault("refuse", method="model", at="after effect", status=400, times=1)
         failed = await platform.say("what grows then?", user=ANN)
         await platform.wait(bot_messages=3, chat=ANN)
-        marks = (await platform.state())["marks"][2:]
-        assert marks == [{"message_id": failed.message_id, "emojis": emojis} for emojis in (["👀"], [])]
+        eyes += [{"message_id": failed.message_id, "emojis": emojis} for emojis in (["👀"], [])]
+        await until(lambda: marked(platform, eyes))
         await platform.fault("refuse", method="setMessageReaction", status=400, description=REFUSED, times=0)
         await platform.say("what grows last?", user=ANN)
         await platform.wait(bot_messages=4, chat=ANN)
         assert "what grows last?" in (await platform.texts(ANN))[-1]
+
+
+async def marked(platform: telegram.Control | discord.Control, marks: Sequence[Mapping[str, object]]) -> bool:
+    return bool((await platform.state())["marks"] == marks)
+
+
+class Marking(Screen):
+    """A screen that keeps its marks, and is told to wait at their removal, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capabilities = replace(self.capabilities, marks=True)
+        self.marks: list[bool] = []
+        self.failing = [ChannelUnavailable("slowly", retry_after=0)]
+
+    async def mark(self, place: Place, message_id: str, *, on: bool) -> None:
+        if not on and self.failing:
+            raise self.failing.pop()
+        self.marks.append(on)
+
+    async def send(self, outbound: Outbound) -> str:
+        assert self.marks == [True], "the answer does not wait for the removal"
+        return await super().send(outbound)
+
+
+async def test_a_mark_goes_after_the_answer_and_again_if_it_was_put_off(tmp_path: Path, clock: fakes.Clock) -> None:
+    model, screen = SlowModel("peas"), Marking()
+    bench = Bench(tmp_path, model, screen, clock)
+    async with bench.running() as router:
+        await router.on_inbound(bench.inbound("what grows first?"))
+        await until(lambda: screen.marks)
+        model.go_on()
+        await until(lambda: screen.texts)
+        await until(lambda: screen.marks == [True, False])
+    assert not screen.failing
 
 
 async def test_on_discord_a_whole_answer_is_announced_by_a_reaction(tmp_path: Path) -> None:
@@ -133,7 +177,7 @@ async def test_on_discord_a_whole_answer_is_announced_by_a_reaction(tmp_path: Pa
         said = await platform.say(f"{platform.mention} what grows first?", user=BEN, channel=general)
         await platform.wait(bot_messages=1, channel=general)
         eyes = [{"message_id": str(said.message_id), "emoji": "👀", "there": there} for there in (True, False)]
-        assert (await platform.state())["marks"] == eyes
+        await until(lambda: marked(platform, eyes))
         await platform.deny(general, "react")
         await platform.say(f"{platform.mention} what grows then?", user=BEN, channel=general)
         await platform.wait(bot_messages=2, channel=general)
@@ -157,3 +201,26 @@ async def test_a_preview_that_comes_late_is_read_for_the_turn_or_kept_with_the_m
         read = (await platform.state())["model"]["read"][-1]
         assert "example.net" in read and read.count("[link preview Example]") == 2
         assert len(await platform.texts(general)) == 3
+    [store] = (tmp_path / "data").rglob("*.db")
+    with closing(sqlite3.connect(store)) as database:
+        assert database.execute("select count(*) from erasures").fetchone() == (0,), "no words have gone"
+
+
+async def test_previews_of_a_message_that_was_not_taken_write_nothing(tmp_path: Path, clock: fakes.Clock) -> None:
+    """Platforms tell them of whoever posts a link."""
+    bench, begun, end = Bench(tmp_path, fakes.ScriptedModel(), Screen(), clock), threading.Event(), threading.Event()
+
+    def hold(_: Transaction) -> None:
+        begun.set()
+        end.wait()
+
+    async with bench.running() as router:
+        posted = bench.inbound("https://example.org", chat="club")
+        holding = asyncio.create_task(bench.memory.database.write(hold))
+        await asyncio.to_thread(begun.wait)
+        try:
+            async with limit():
+                await router.on_previews(replace(posted, attachments=(Attachment(kind="preview", name="Example"),)))
+        finally:
+            end.set()
+            await holding

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +15,7 @@ from agents.budget import count_tokens
 from memory.chat.identities import Where, Who
 from memory.recall.embedders.local import Local
 from memory.recall.embedding import Embedders
-from memory.recall.search import Hit
+from memory.recall.search import Hit, _Bent, _repeats_behind
 from memory.service import Service
 from memory.setup import SearchSetup
 from memory.store.history import Utterance
@@ -151,6 +154,23 @@ async def test_a_fact_in_other_words_stands_behind_what_else_was_found(memory: S
     ]
     assert [hit.memory.value for hit in hits if hit.memory is not None and "repeated" in hit.parts] == [repeat]
     assert hits[-1].parts["repeated"] == 0.5 and len(hits) == 4
+
+
+def test_the_words_of_facts_of_one_key_are_taken_apart_once_each() -> None:
+    """However many there are, and each is compared with few."""
+    many = [
+        SimpleNamespace(
+            kind="fact", live=True, key="sauce", subject_id=1, subject="", value=f"guest {n} gets {n} cubes"
+        )
+        for n in range(100)
+    ]
+    calls: Counter[str] = Counter()
+    sys.setprofile(lambda frame, event, _: calls.update([frame.f_code.co_name] if event == "call" else []))
+    try:
+        behind = _repeats_behind([_Bent(None, 1.0, {}, memory) for memory in many])  # type: ignore[arg-type]
+    finally:
+        sys.setprofile(None)
+    assert len(behind) == 100 and calls["tokens"] == 100 and calls["_says_no_more"] < 100 * 25, calls
 
 
 async def test_an_answer_of_today_stands_before_what_held_once(memory: Service, clock: Clock) -> None:

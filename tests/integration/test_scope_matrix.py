@@ -78,6 +78,7 @@ NOT_READING = {
     "ApiKeys.of": "the asker's own keys (test_keys)",
     "ApiKeys.revoke": "whether the asker had such a key (test_keys)",
     "ApiKeys.holder": "whose the very key is that is shown (test_keys)",
+    "Mailbox.has_taken": "nothing: whether the very message was taken",
     "Mailbox.told_before": "no words, of the very messages that are sent again by their person",
     "Mailbox.answer_before": "the answer to the very message that is sent again, in the same place",
     "Stats.answered": "of the whole store, for its admins: figures (test_page_seen)",

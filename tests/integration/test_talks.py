@@ -14,6 +14,7 @@ import pytest_asyncio
 from channels.web import WebChannel
 from memory.chat import titles
 from memory.chat.turns import Said
+from memory.forgetting.expired import erase_words
 from memory.learn.agents import AgentMemory
 from memory.learn.model import BackgroundModel, ModelAnswer, ModelFailed, ModelRequest
 from memory.recall.recall import Budget
@@ -292,6 +293,26 @@ async def test_a_restart_keeps_what_a_branch_goes_on_from(tmp_path: Path, clock:
         turn = await memory.turns.resume(*place, begun.id, begun.inbox_ids)
         view = await memory.turns.look(turn, Budget(), window_tokens=1_000, window_messages=50)
         assert view.before == (("user", "the boat has a leak"), ("assistant", "where?"))
+
+
+async def test_a_title_goes_with_the_expired_words_it_was_made_of(tmp_path: Path, clock: Clock) -> None:
+    """One that was found in later words stays, so that a long conversation is not named anew each night."""
+    model = Namer("Marta's boat", "The garden")
+    agents = dict.fromkeys(AGENTS, AgentMemory(model=BackgroundModel(complete=model)))
+    async with opened(tmp_path / "remora.db", clock, agents=agents) as memory:
+        for n in range(2):
+            await exchange(memory, ADA, f"Marta has {n} boats", clock=clock)
+        assert await named(memory) == (["Marta's boat"], 1)
+        first = clock()
+        for n in range(titles._READ):
+            if n == titles._READ // 2:
+                second = clock()
+            await exchange(memory, ADA, f"the garden has {n} trees", clock=clock)
+        await erase_words(memory.database, before=first, now=clock())
+        assert await rows(memory, "select title from sessions") == [(None,)]
+        assert await named(memory) == (["The garden"], 1)
+        assert await erase_words(memory.database, before=second, now=clock()) == titles._READ
+        assert await rows(memory, "select title from sessions") == [("The garden",)]
 
 
 class Reader:
