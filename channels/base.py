@@ -630,7 +630,7 @@ EYES: Final = "👀"
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What an emoji under a message says: whether its person likes it (`good`), and yes or no to what it asks."""
+    """The meaning of an emoji under a message: a person likes it (`good`) or not, and answers its question with yes or no."""
 
     good: bool | None
     yes: bool | None

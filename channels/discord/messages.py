@@ -1,4 +1,4 @@
-"""What people do on Discord with messages, as the host takes it: say, edit, delete, react.
+"""Passes on to the host what people do with messages on Discord: say, edit, delete, react.
 
 Invariants: the frames are read here, as history has the same form. What can't be read of a message is left out, and
 the rest is taken.

@@ -59,7 +59,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What relates two names, by their ids: a memory's words, or "" if they are only named together."""
+    """Relates two names, by their ids, with a memory's words; "" if they are only named together."""
 
     subject: int
     words: str

@@ -54,7 +54,7 @@ class _Said:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """What was read so far. `at` is the time of memories without one, milliseconds UTC."""
+    """Collects what is read. `at` is the time of memories without one, milliseconds UTC."""
 
     at: int
     timezone: str
