@@ -630,7 +630,7 @@ EYES: Final = "👀"
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """The meaning of an emoji under a message: a person likes it (`good`) or not, and answers its question with yes or no."""
+    """The meaning of an emoji under a message: its person likes it (`good`) or not, or answers a question with it."""
 
     good: bool | None
     yes: bool | None
