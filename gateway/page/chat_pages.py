@@ -112,9 +112,15 @@ async def _tell(visit: Visit, thread: str | None, *, nonce: str, **said: Any) ->
 
 
 async def edit(visit: Visit) -> web.StreamResponse:
-    line = await _meant(visit, visit.path["key"])
+    key, place = visit.path["key"], visit.visitor.place(thread_of(visit.path["thread"]))
+    try:
+        line = await _meant(visit, key)
+    except Refused:
+        if key not in {item.key for item in visit.visitor.channel.held(place)}:
+            raise
+        return visit.to(f"/chat/{visit.path['thread']}#end")  # history has it once its answer has begun
     text, _ = _parts(line, await visit.visitor.store.memory.browse.files(visit.visitor.context, line))
-    return visit.html("edit.html", name=visit.path["thread"], key=visit.path["key"], text=text)
+    return visit.html("edit.html", name=visit.path["thread"], key=key, text=text)
 
 
 async def branch(visit: Visit) -> web.StreamResponse:

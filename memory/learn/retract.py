@@ -136,7 +136,7 @@ def _read(reader: Reader, message: Message, scope: Scope, timezone: str, *, is_e
         over = [] if found or (over[0].key == "plan" and back.denied[0].new) else over
     doubted: list[Memory] = []
     if back.contradicts and not over:
-        doubted = _contradicted(_just_told(reader, scope, message, unasked=True), message, found)
+        doubted = _contradicted(_just_told(reader, scope, message, unasked=True), live, message, found)
     elif back.moved and not (moves or found or over):
         plans = [memory for memory in live if memory.key == "plan"]
         doubted = [plan for plan in plans if _is_about(message.text, plan, (), scope, timezone)][:1]
@@ -189,10 +189,16 @@ def _just_told(reader: Reader, scope: Scope, message: Message, *, unasked: bool)
     return [memory for memory in _own(reader, scope) if memory.id in taught]
 
 
-def _contradicted(last: Sequence[Memory], message: Message, found: Sequence[Proposal]) -> list[Memory]:
-    """Returns the facts told `last`, or those with a word of the message, if what is found is of another kind."""
+def _contradicted(
+    last: Sequence[Memory], live: Sequence[Memory], message: Message, found: Sequence[Proposal]
+) -> list[Memory]:
+    """Returns the facts told `last`, or those with a word of the message, if what is found is of another kind.
+
+    A message whose words are in earlier facts alone is about these, which it may not contradict.
+    """
     words = set(filter(_tells, query_terms(message.text)))
-    rows = [memory for memory in last if words & set(tokens(memory.value))] or last
+    named = [memory for memory in live if words & set(tokens(memory.value))]
+    rows = [memory for memory in last if memory in named] or ([] if named else last)
     return list(rows) if {memory.key for memory in rows}.isdisjoint(proposal.draft.key for proposal in found) else []
 
 
