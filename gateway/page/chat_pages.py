@@ -23,7 +23,7 @@ from gateway.page import talk_pages
 from gateway.page.forms import MOST_FILES
 from gateway.page.sent_files import beside, shown, without_labels
 from gateway.page.site import LISTENS, Refused, Visit
-from gateway.page.talk_pages import thread_in, thread_of
+from gateway.page.talk_pages import check_session, thread_in, thread_of
 from gateway.page.visitors import FIRST
 from gateway.pipeline.store import where_said, who_said
 from gateway.reading.attachments import PICTURE_BYTES
@@ -204,7 +204,7 @@ async def sent(visit: Visit) -> web.StreamResponse:
 
 async def log(visit: Visit) -> web.StreamResponse:
     """Returns the last messages of a conversation, unless a tab has `seen` them, or those before or after one."""
-    _check_session(visit)
+    check_session(visit)
     thread = visit.path["thread"]
     part = await _part(visit, visit.visitor.place(thread_of(thread)))
     if _hash(part.items) == visit.query.get("seen"):
@@ -214,7 +214,7 @@ async def log(visit: Visit) -> web.StreamResponse:
 
 async def events(visit: Visit) -> web.StreamResponse:
     """Streams the changes in a conversation and in those that `also` names, for all tabs of a browser."""
-    _check_session(visit)
+    check_session(visit)
     visitor, own = visit.visitor, visit.path["thread"]
     if visitor.channel.is_ending:
         raise Refused(503, "page.past.restarting")
@@ -265,12 +265,6 @@ async def _follow(
             shown[place].add(item.key)
             thread = threads[place]
             await _send(response, "item", {"thread": thread, "key": item.key, "html": _one(visit, thread, item)})
-
-
-def _check_session(visit: Visit) -> None:
-    """Raises `Refused` if a tab belongs to another session than the browser has now, or to another agent."""
-    if visit.query.get("of", visit.visitor.stream) != visit.visitor.stream:
-        raise Refused(401, "page.sign_in_first")
 
 
 def _is_there(request: web.BaseRequest) -> bool:

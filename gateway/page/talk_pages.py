@@ -83,8 +83,15 @@ def _group(visit: Visit, talk: Conversation) -> str:
     return "week" if age < timedelta(days=_WEEK) else "older"
 
 
+def check_session(visit: Visit) -> None:
+    """Raises `Refused` if a tab belongs to another session than the browser has now, or to another agent."""
+    if visit.query.get("of", visit.visitor.stream) != visit.visitor.stream:
+        raise Refused(401, "page.sign_in_first")
+
+
 async def talks(visit: Visit) -> web.StreamResponse:
     """Returns the list alone, for a tab whose list has changed."""
+    check_session(visit)
     name = visit.path["thread"]
     return visit.html("_talks.html", name=name, **await shown(visit, name))
 

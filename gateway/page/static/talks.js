@@ -10,7 +10,9 @@ function relist() {
   relisting ??= setTimeout(async () => {
     relisting = null;
     if (document.visibilityState !== "visible") { document.addEventListener("visibilitychange", relist, { once: true }); return; }
-    const reply = await fetch(`${talks.dataset.from}${location.search}`, { redirect: "manual" }).catch(() => null);
+    const asked = new URLSearchParams(location.search);
+    asked.set("of", of);
+    const reply = await fetch(`${talks.dataset.from}?${asked}`, { redirect: "manual" }).catch(() => null);
     if (!reply?.ok) return;
     const fresh = await reply.text();
     const focused = talks.contains(document.activeElement) && document.activeElement.getAttribute("href");
