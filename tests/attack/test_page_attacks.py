@@ -24,7 +24,7 @@ from tests.platforms.telegram import serving as serving_telegram
 pytestmark = pytest.mark.campaign
 
 #: The values for the parts of routes; memories and turns are filled in.
-PARTS = {"thread": "main", "run": "1", "row": "1", "version": "x", "message": "x", "nth": "0"}
+PARTS = {"thread": "main", "run": "1", "row": "1", "version": "x", "message": "x", "nth": "0", "form": "md"}
 FORM = {
     "text": "attacked", "value": "attacked", "action": "pin", "which": "all", "agent": "assistant", "data": "x",
     "key": "x",
@@ -45,9 +45,10 @@ async def known(guest: Guest) -> dict[str, str]:
     await guest.told("/memory", at="/memory", value="My sister Marta Keller keeps the canary key")
     await guest.say("what does Marta Keller keep?")
     found = (await guest.get("/memory")).text.partition('href="/memory/')[2]
-    turn = (await guest.get("/chat/main")).text.partition('href="/why/')[2]
+    chat = (await guest.get("/chat/main")).text
+    turn, key = (chat.partition(mark)[2].partition('"')[0] for mark in ('href="/why/', 'href="/chat/main/edit/'))
     name = (await guest.get("/entities")).text.partition('<a href="/entities/')[2]
-    ids = {"id": found.partition('"')[0], "turn": turn.partition('"')[0], "name": name.partition('"')[0]}
+    ids = {"id": found.partition('"')[0], "turn": turn, "key": key, "name": name.partition('"')[0]}
     assert all(ids.values())
     return PARTS | ids
 
@@ -224,7 +225,7 @@ HOSTILE = (
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "img", "span", "nav", "form", "input", "label", "select",
     "option", "button", "main", "section", "h1", "h2", "h3", "p", "div", "aside", "details", "summary", "ul", "ol", "li", "small",
-    "article", "time", "noscript", "textarea", "dl", "dt", "dd", "meter", "blockquote", "footer", "code", "ins", "del", "svg", "g",
+    "article", "time", "noscript", "textarea", "dl", "dt", "dd", "meter", "blockquote", "footer", "code", "ins", "del", "kbd", "mark", "svg", "g",
     "rect", "line", "circle", "text", "path", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "em", "strong",
     "pre", "hr", "br", "i", "s",
 }  # fmt: skip

@@ -19,7 +19,7 @@ function relist() {
     talks.innerHTML = fresh;
     if (focused) [...talks.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     const name = talks.querySelector("[aria-current]");
-    const title = document.querySelector(".about summary b");
+    const title = document.querySelector(".about summary strong");
     if (name && title) title.textContent = name.textContent;
     // All that was said here was forgotten, in another tab or on another page.
     if (!name && log.querySelector(".item:not(.unsent)")) catchUp();
