@@ -228,7 +228,7 @@ async def test_it_works_without_a_script_and_at_every_width(opening: Opening, wi
     await shown.locator(".menu summary").click()
     await shown.fill("#title", "Towns on the Rhine, and whatever else there is to say about them, at length")
     await shown.get_by_role("button", name="Rename").click()
-    await expect(shown.locator(".menu b")).to_contain_text("Towns on the Rhine")
+    await expect(shown.locator(".menu strong")).to_contain_text("Towns on the Rhine")
     assert await shown.evaluate("document.documentElement.scrollWidth") <= width
     await shown.goto("/commands")
     await expect(shown.locator(".commands")).to_contain_text("/forget")
