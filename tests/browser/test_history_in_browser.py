@@ -102,7 +102,7 @@ async def test_a_long_conversation_is_read_to_its_first_line_and_does_not_jump(
 
 
 async def test_a_hit_leads_to_its_message_and_from_there_to_the_end(tmp_path: Path, opening: Opening) -> None:
-    """What comes meanwhile does not stand behind the wrong message; whoever speaks is at the end at once."""
+    """Messages that come meanwhile do not stand behind the wrong one; whoever speaks is at the end at once."""
     async with long_talk(tmp_path) as page:
         shown, guest = await opening("ada", at=page)
         ((number,),) = await page.alter(("select id from messages where text = 'line 100'", ()))

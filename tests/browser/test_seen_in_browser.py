@@ -1,4 +1,4 @@
-"""What the page shows of the work behind it, in a browser, in the settings of a new installation with a model."""
+"""The page shows the work behind it, in a browser, in the settings of a new installation with a model."""
 
 from __future__ import annotations
 

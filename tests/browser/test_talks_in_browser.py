@@ -114,7 +114,7 @@ async def test_keys_lead_where_they_say(opening: Opening) -> None:
 
 
 async def test_the_scripts_of_every_page_run(opening: Opening) -> None:
-    """What one trips over fails the test at its end; those of a conversation share their names."""
+    """An error in one fails the test at its end; those of a conversation share their names."""
     shown, _ = await opening("runner")
     for path in ("/memory", "/timeline", "/entities", "/search", "/questions", "/reminders", "/commands", "/me", "/in"):
         answer = await shown.goto(path)

@@ -756,7 +756,7 @@ async def test_the_list_shows_what_is_pinned_fading_or_of_a_place(page: Page) ->
 
 
 async def test_forget_these_takes_what_is_listed_and_nothing_else(page: Page) -> None:
-    """What matches by the time of the answer stays, and so does what others of one person's know by the same words."""
+    """Rows that match by the time of the answer stay, and so do those of others that the same words find."""
     ada = await page.signed_in()
     for text in ("I like green tea", "I like black tea", "I live in Bern"):
         await ada.say(text)

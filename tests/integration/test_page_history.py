@@ -1,4 +1,4 @@
-"""What was said, on the page: every part of a long conversation, links to a message, the search, and answers under way."""
+"""Messages on the page: every part of a long conversation, links to one, the search, and answers under way."""
 
 from __future__ import annotations
 

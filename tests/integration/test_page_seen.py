@@ -1,4 +1,4 @@
-"""What the page shows of the work behind it, and the settings and reminders that are changed on it."""
+"""The page shows the work behind it, and changes settings and reminders."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ async def test_a_message_whose_memories_were_replaced_says_so_and_stands_back(me
 
 
 async def test_a_fact_in_other_words_stands_behind_what_else_was_found(memory: Service, clock: Clock) -> None:
-    """What a night has repeated in other words must not take the places of other answers."""
+    """Facts that a night has repeated in other words must not take the places of other answers."""
     ada = await memory.identities.context(*private("ada"))
     repeat = "as was said, the sauce is saved with an ice cube"
     for value in ("sauce is saved with an ice cube", repeat):

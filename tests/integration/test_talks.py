@@ -1,4 +1,4 @@
-"""What is done with conversations of the page: versions of a message, titles, pins, exports, and forgetting them whole."""
+"""Conversations of the page: versions of a message, titles, pins, exports, and forgetting them whole."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_message_in_other_words_goes_on_in_a_branch(page: Page) -> None:
 
 
 async def test_the_earlier_wording_is_no_source_of_memory(page: Page) -> None:
-    """What it alone had taught ends, also if it is read only later."""
+    """The facts that it alone had taught end, also if it is read only later."""
     ada = await page.signed_in()
     await ada.say("My sister is called Marta Keller")
     assert "Marta" in await ada.text("/memory")

@@ -11,7 +11,7 @@ from aiohttp import web
 
 @dataclass
 class Ears:
-    """What the server heard, and the words that it finds in everything."""
+    """Notes what the server heard, and the words that it finds in everything."""
 
     base_url: str = ""
     words: str = "I like green tea"
